@@ -1,0 +1,192 @@
+// What an artifact holds, as plain structs: written by emit, read by the runtime. artifact/file.h gives the bytes on disk.
+//
+// A run: bind symbols from the inputs' axes and elements into integer slots, check the inputs' shapes, then execute `code`. Shape
+// programs fill further slots from those known; buffer sizes, task counts and output shapes are slots or immediates. Slots known after
+// shape program 0 form the key of the plan cache.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "artifact/dtype.h"
+
+namespace pliant::artifact {
+
+// An integer: an immediate, or the value of a slot.
+struct Int {
+  int64_t value = 0;
+  bool is_slot = false;
+  friend bool operator==(const Int&, const Int&) = default;
+};
+inline Int imm(int64_t v) { return {v, false}; }
+inline Int slot(uint32_t s) { return {static_cast<int64_t>(s), true}; }
+
+// One axis of an input or output. `text` is the symbolic size as people read it: `batch`, `2*n + 1`, `3`.
+struct Axis {
+  Int size;
+  std::string text;
+};
+struct TensorDesc {
+  std::string name;
+  DType dtype = DType::F32;
+  std::vector<Axis> axes;
+  int32_t default_constant = -1;  // inputs: used when the caller gives none
+};
+// slots[slot] = axis `axis` of input `input`; with is_element: element `axis` of an integer input, in row-major order.
+// The symbol's allowed range is checked with a message that names the input, axis and symbol.
+struct Bind {
+  uint32_t input = 0;
+  uint32_t axis = 0;
+  uint32_t slot = 0;
+  bool is_element = false;
+  std::string symbol;
+  int64_t lo = 0, hi = INT64_MAX;
+  int64_t multiple_of = 1;
+};
+
+// A condition between integers after a shape program ran. `message` may hold {a} and {b}.
+struct Check {
+  enum class Kind : uint8_t { Equal, LessEqual, Broadcast /* a is 1 or b */ };
+  Kind kind = Kind::Equal;
+  Int a, b;
+  std::string where;    // the model's node
+  std::string message;
+};
+// Native code `void(int64_t* slots)` that fills slots from slots; then its checks are tested in order.
+struct ShapeProgram {
+  uint64_t code_offset = 0;
+  bool has_code = false;
+  std::vector<Check> checks;
+};
+
+// Memory of the arena, alive from instruction `first` to `last`, both inclusive. Buffers of one epoch are planned together
+// once the epoch's slots are known (opcode Plan).
+struct BufferDesc {
+  Int bytes;
+  uint32_t epoch = 0;
+  uint32_t first = 0, last = 0;
+};
+struct ConstantDesc {
+  uint64_t offset = 0;  // into the constants section, a multiple of 64
+  uint64_t bytes = 0;
+};
+
+struct Arg {
+  enum class Kind : uint8_t { Input, Output, Buffer, Constant };
+  Kind kind = Kind::Buffer;
+  uint32_t index = 0;
+  Int byte_offset;
+};
+// A kernel's message for fault k (KernelStatus k + 1): {0}, {1} … stand for the values it left in KernelFrame::fault_values.
+struct FaultDesc {
+  std::string where;
+  std::string message;
+};
+struct KernelDesc {
+  std::string name;
+  uint64_t code_offset = 0;
+  std::vector<FaultDesc> faults;
+};
+// One call of a native kernel. The task grid is [0, tasks); `work` is its total cost in scalar operations, from which the
+// runtime decides how many threads pay. `scratch` is bytes for each thread.
+struct CallDesc {
+  uint32_t kernel = 0;
+  std::vector<Arg> args;
+  std::vector<Int> ints;  // KernelFrame::ints
+  Int tasks, work, scratch;
+  std::string where;      // the model's nodes
+};
+// A call of a function of the runtime by name (sorting, selection); `ints` and `text` are its parameters. `result_slots`
+// receives counts that become known.
+struct ExternDesc {
+  std::string symbol;
+  std::vector<Arg> inputs;
+  std::vector<std::vector<Int>> input_shapes;
+  std::vector<DType> input_dtypes;
+  std::vector<Arg> outputs;
+  std::vector<DType> output_dtypes;
+  std::vector<Int> ints;
+  std::vector<uint32_t> result_slots;
+  std::string where;
+};
+struct CopyDesc {
+  Arg from, to;
+  Int bytes;
+};
+// slots[slot] = element `element` of the integer tensor at `from`.
+struct ReadDesc {
+  Arg from;
+  DType dtype = DType::I64;
+  uint32_t element = 0;
+  uint32_t slot = 0;
+};
+
+enum class Opcode : uint8_t {
+#define PLIANT_OPCODE(name, operands, doc) name,
+#include "artifact/opcodes.def"
+#undef PLIANT_OPCODE
+};
+// A fixed word: `a`, `b` and `c` are table indices, slots or code positions, as the opcode's row says.
+struct Instr {
+  Opcode op;
+  uint8_t pad = 0;
+  uint16_t a = 0;
+  uint16_t b = 0;
+  uint16_t c = 0;
+  friend bool operator==(const Instr&, const Instr&) = default;
+};
+static_assert(sizeof(Instr) == 8);
+
+// Absolute addresses and imported functions that the loader writes into the data section.
+struct Relocation {
+  enum class Kind : uint8_t { Image /* base + addend */, Import /* address of imports[addend] */ };
+  Kind kind = Kind::Image;
+  uint64_t offset = 0;  // into `data`
+  uint64_t addend = 0;
+};
+// Native code of one target. `text` is position independent and reaches `rodata` and `data` relative to itself: the three are
+// mapped one after the other, each at a multiple of 4096 bytes, text first.
+struct NativeImage {
+  std::string target;                 // `x86-64-v4`
+  std::vector<std::string> features;  // CPU features the code needs: `avx512f`, `avx512vl` …
+  std::vector<std::byte> text, rodata, data;
+  std::vector<Relocation> relocations;
+  std::vector<std::string> imports;   // names from runtime/imports.def
+};
+
+struct Program {
+  std::string model;             // the model file's name
+  std::string producer;          // `pliant 0.1.0`
+  std::string precision = "fp32";
+  uint32_t slot_count = 0;
+  uint32_t key_slots = 0;        // slots [0, key_slots) are set by `binds` and form the plan-cache key
+  std::vector<std::string> slot_names;  // for the key slots
+  std::vector<TensorDesc> inputs, outputs;
+  std::vector<Bind> binds;
+  std::vector<ShapeProgram> shape_programs;
+  std::vector<BufferDesc> buffers;
+  std::vector<KernelDesc> kernels;
+  std::vector<CallDesc> calls;
+  std::vector<ExternDesc> externs;
+  std::vector<CopyDesc> copies;
+  std::vector<ReadDesc> reads;
+  std::vector<Instr> code;
+  std::vector<ConstantDesc> constants;
+  NativeImage image;
+};
+
+// The binary interface between a native kernel and the runtime:
+//   uint32_t kernel(const KernelFrame* frame, int64_t task_begin, int64_t task_end)
+// runs tasks [task_begin, task_end) and gives 0, or 1 + the number of the fault that stopped it. Kernels write nothing but
+// their output buffers, their scratch and the fault values.
+struct KernelFrame {
+  void* const* buffers;        // one an argument
+  const int64_t* ints;         // values of CallDesc::ints
+  std::byte* scratch;          // 64-byte aligned, this thread's
+  int64_t* fault_values;       // room for 8
+};
+using KernelFn = uint32_t (*)(const KernelFrame*, int64_t, int64_t);
+using ShapeFn = void (*)(int64_t*);
+
+}  // namespace pliant::artifact

@@ -1,0 +1,26 @@
+// Targets are data: what lowering and code generation need to know of a machine.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace pliant::codegen {
+
+struct Target {
+  std::string name;      // `x86-64-v4`
+  std::string triple;
+  std::string cpu;       // LLVM's scheduling model
+  std::vector<std::string> features;  // required, as artifact::NativeImage::features
+  int64_t vector_bytes = 32;
+  int64_t vector_registers = 16;
+  bool masked_memory = false;  // predicated loads and stores are cheap
+  // Register tile of contractions with f32 accumulators: rows, and columns in vectors.
+  int64_t tile_rows = 6, tile_vectors = 2;
+  int64_t l1_bytes = 32 * 1024, l2_bytes = 1024 * 1024;
+};
+// The table; `native` gives the best row that this machine can run.
+const std::vector<Target>& all_targets();
+const Target* find_target(const std::string& name);
+const Target& native_target();
+
+}  // namespace pliant::codegen

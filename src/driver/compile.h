@@ -1,0 +1,29 @@
+// compile(): a model file to an artifact. The one place that knows every stage.
+#pragma once
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "artifact/program.h"
+#include "graph/graph.h"
+
+namespace pliant::driver {
+
+struct CompileOptions {
+  std::string target = "native";
+  std::string precision = "fp32";
+  int opt_level = 3;
+  int threads = 0;  // for compiling; 0: all allowed
+  std::map<std::string, std::vector<std::string>> shapes;
+  std::map<std::string, std::pair<int64_t, int64_t>> bounds;
+  std::map<std::string, std::vector<int64_t>> likely;
+  std::string dump_dir;
+  bool check_passes = false;  // verify, print -> parse -> compare after every pass
+  std::function<void(const std::string& stage, double fraction)> progress;
+};
+// The finished artifact, as the bytes of the file.
+Result<std::vector<std::byte>> compile_file(const std::string& model_path, const CompileOptions& options);
+Result<std::vector<std::byte>> compile_module(const graph::Module& module, const CompileOptions& options);
+
+}  // namespace pliant::driver

@@ -1,0 +1,115 @@
+// Loop IR: what a kernel does, one scalar iteration at a time. Vectorisation, unrolling and parallelism are annotations of
+// loops; the meaning is always that of the serial scalar program, which is what loop::interpret runs.
+//
+// Semantics. A kernel's buffers do not overlap unless they are the same buffer. Param buffers are contiguous unless they carry
+// strides. Local and Scratch buffers are uninitialised at their Alloc. Loads and stores are in bounds; a Load under a Select
+// or an If whose condition is false is not performed. A For runs `extent` times with var = 0 … extent-1, and not at all
+// when extent <= 0. Iterations of Parallel and Vector loops are independent, except that a Vector loop may carry a Reduce
+// store. Integer and float arithmetic is that of expr/expr.h; a `Reduce` store may be reassociated, nothing else may.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/loc.h"
+#include "expr/expr.h"
+
+namespace pliant::loop {
+
+using expr::Dim;
+using expr::Scalar;
+using expr::SymbolId;
+using BufferId = expr::TensorId;
+
+enum class Scope : uint8_t {
+  Param,    // a kernel argument
+  Local,    // registers or stack: constant shape, indexed by unrolled or vector indices in hot code
+  Scratch,  // per-thread memory of the run's arena: any shape over the kernel's symbols
+};
+
+struct Buffer {
+  BufferId id;
+  std::string name;
+  DType dtype;
+  std::vector<Dim> shape;
+  std::vector<Dim> strides;  // in elements; empty: row-major contiguous
+  Scope scope = Scope::Param;
+  bool is_output = false;    // Param: written by the kernel
+  bool is_constant = false;  // Param: bound to a constant of the artifact
+};
+std::vector<Dim> strides_of(const Buffer& b, expr::Context& ctx);
+
+enum class ForKind : uint8_t {
+  Serial,
+  Parallel,  // outermost only, any number of perfectly nested ones: together they are the kernel's task grid
+  Vector,    // constant extent: lanes. A body that a mask guards is an If on the vector index.
+  Unroll,    // constant extent
+};
+
+// What a store does with the old value.
+enum class StoreKind : uint8_t { Assign, Add, Mul, Max, Min, And, Or };
+const char* name_of(ForKind k);
+const char* name_of(StoreKind k);
+
+struct Stmt;
+using StmtPtr = std::shared_ptr<const Stmt>;
+
+enum class StmtKind : uint8_t { Block, For, Store, If, Alloc, Check };
+
+// One node type for all statements; which fields are set depends on `kind`.
+struct Stmt {
+  StmtKind kind;
+  std::vector<StmtPtr> body;  // Block: in order; For, Alloc: one; If: then, and optionally else
+  // For
+  SymbolId var = 0;
+  Dim extent;
+  ForKind for_kind = ForKind::Serial;
+  // Store: buffer[index] = value, or buffer[index] op= value
+  BufferId buffer = 0;
+  std::vector<Dim> index;
+  Scalar value;       // Store; If and Check: the condition (Bool)
+  StoreKind store_kind = StoreKind::Assign;
+  // Alloc: declares `alloc` for its body
+  std::shared_ptr<const Buffer> alloc;
+  // Check: when `value` is false the kernel stops with fault `fault` (an index into Function::faults) and the values of `index`
+  uint32_t fault = 0;
+};
+
+StmtPtr make_block(std::vector<StmtPtr> stmts);  // flattens nested blocks
+StmtPtr make_for(SymbolId var, Dim extent, ForKind kind, StmtPtr body);
+StmtPtr make_store(BufferId buffer, std::vector<Dim> index, Scalar value, StoreKind kind = StoreKind::Assign);
+StmtPtr make_if(Scalar cond, StmtPtr then, StmtPtr otherwise = nullptr);
+StmtPtr make_alloc(Buffer buffer, StmtPtr body);
+StmtPtr make_check(Scalar cond, uint32_t fault, std::vector<Dim> values);
+
+struct Fault {
+  std::string message;  // `{0}`, `{1}` … stand for the values of the Check
+  LocPtr loc;
+};
+
+struct Function {
+  std::string name;
+  std::vector<Buffer> params;
+  StmtPtr body;
+  std::vector<Fault> faults;
+  LocPtr loc;
+  double flops_hint = 0;  // per element of the task grid; only for deciding whether threads pay
+};
+
+// The symbols that the body reads and no loop binds: the kernel's integer arguments, in id order.
+std::vector<SymbolId> free_symbols(const Function& f);
+const Buffer* find_buffer(const Function& f, BufferId id);  // params and allocs
+
+std::string print(const Function& f, expr::Context& ctx);
+// Parses what `print` gives; symbols that are not known to `ctx` are declared.
+Result<Function> parse(std::string_view text, expr::Context& ctx);
+// Structure: every variable and buffer in scope, ranks and dtypes agree, Vector and Unroll extents constant, Parallel only
+// outermost.
+Status verify(const Function& f, expr::Context& ctx);
+
+// Runs the function on raw memory: the oracle for code generation. `symbols` binds the free symbols; `buffers[i]` is the
+// memory of params[i]. A Check that fails gives an error with id "run-time-check".
+Status interpret(const Function& f, expr::Context& ctx, const std::vector<std::pair<SymbolId, int64_t>>& symbols,
+                 const std::vector<void*>& buffers);
+
+}  // namespace pliant::loop

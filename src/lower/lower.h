@@ -1,0 +1,59 @@
+// Lowering: one node of the fused graph to loop functions, through the strategies that fit it.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "codegen/target.h"
+#include "graph/graph.h"
+#include "loop/loop.h"
+#include "te/te.h"
+
+namespace pliant::lower {
+
+struct Options {
+  int opt_level = 3;
+};
+// One kernel of a lowered node. params: `reads` then `writes` of the function, in order. A value id names a graph value;
+// a packed constant is given as data.
+struct KernelArg {
+  graph::ValueId value = graph::kNoValue;
+  graph::ConstantPtr constant;  // set for packed weights
+  int32_t temporary = -1;       // index into LoweredNode::temporaries
+};
+struct LoweredKernel {
+  loop::Function function;
+  std::vector<KernelArg> args;  // one a param
+  expr::Dim tasks;              // the task grid
+  expr::Dim work;               // total scalar operations
+};
+struct Temporary {
+  DType dtype;
+  std::vector<expr::Dim> shape;
+};
+struct LoweredNode {
+  std::vector<LoweredKernel> kernels;
+  std::vector<Temporary> temporaries;  // buffers between the node's kernels
+};
+// What a strategy sees: the node's computation as tensor expressions over its inputs.
+struct Problem {
+  expr::Context& ctx;
+  const codegen::Target& target;
+  const Options& options;
+  const graph::Function& function;
+  const graph::Node& node;
+  std::vector<te::Tensor> inputs;   // one a node input
+  std::vector<te::Tensor> outputs;  // one a node output
+  std::vector<graph::ConstantPtr> constants;  // inputs[i]'s value when it is a constant, else null
+  std::string name;                 // for the kernel
+  LocPtr loc;
+};
+// Tried in order of the table; `applies` looks only at the Problem.
+struct Strategy {
+  std::string name;
+  std::function<bool(const Problem&)> applies;
+  std::function<Result<LoweredNode>(const Problem&)> lower;
+};
+const std::vector<Strategy>& all_strategies();
+Result<LoweredNode> lower_node(const Problem& p);
+
+}  // namespace pliant::lower

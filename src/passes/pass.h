@@ -1,0 +1,25 @@
+// Graph-to-graph passes. One file a pass, src/passes/<name>.cc, exporting `PassDef pass_<name>()`; the list is generated from
+// the file names, the order is driver/pipeline.cc.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace pliant::passes {
+
+struct PassContext {
+  expr::Context& ctx;
+};
+// Pure: the input is not changed; an input with nothing to do comes back as the same pointer. Every node of the result has
+// a location. Passes run on the entry function and keep its params, results and their names and types.
+struct PassDef {
+  std::string name;     // kebab-case, as golden tests name it
+  std::string summary;
+  std::function<Result<graph::FunctionPtr>(const graph::FunctionPtr&, PassContext&)> run;
+};
+const std::vector<PassDef>& all_passes();
+const PassDef* find_pass(const std::string& name);
+
+}  // namespace pliant::passes

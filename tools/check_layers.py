@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""Checks that every #include of src/ points down the layers of docs/architecture.md. Exit status 1 with one line a violation."""
+import pathlib
+import re
+import sys
+
+ALLOWED = {
+    "artifact": [],
+    "base": ["artifact"],  # dtype and status codes are one definition for both worlds
+    "expr": ["base"],
+    "graph": ["expr"],
+    "te": ["expr"],
+    "ops": ["graph", "te"],
+    "frontend": ["ops"],
+    "passes": ["ops"],
+    "loop": ["expr"],
+    "schedule": ["loop"],
+    "codegen": ["loop", "artifact"],
+    "lower": ["ops", "schedule", "codegen"],  # of codegen, target.h only
+    "emit": ["graph", "artifact", "lower"],
+    "driver": ["frontend", "passes", "lower", "emit", "codegen", "artifact"],
+    "runtime": ["artifact"],
+}
+
+
+def reach(layer):
+    seen, todo = {layer}, [layer]
+    while todo:
+        for below in ALLOWED[todo.pop()]:
+            if below not in seen:
+                seen.add(below)
+                todo.append(below)
+    return seen
+
+
+def main():
+    src = pathlib.Path(__file__).resolve().parent.parent / "src"
+    bad = []
+    for path in sorted(src.rglob("*")):
+        if path.suffix not in (".h", ".cc", ".def", ".inc"):
+            continue
+        layer = path.relative_to(src).parts[0]
+        if layer not in ALLOWED:
+            bad.append(f"{path}: folder is not a layer")
+            continue
+        allowed = reach(layer)
+        if layer == "runtime":
+            allowed = {"runtime", "artifact"}
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            m = re.match(r'\s*#\s*include\s+"([a-z_]+)/', line)
+            if m and m.group(1) in ALLOWED and m.group(1) not in allowed:
+                bad.append(f"{path.relative_to(src.parent)}:{number}: {layer} includes {m.group(1)}")
+            if re.match(r'\s*#\s*include\s+[<"]llvm', line) and "codegen/llvm" not in str(path):
+                bad.append(f"{path.relative_to(src.parent)}:{number}: LLVM outside codegen/llvm")
+            if layer == "lower" and m and m.group(1) == "codegen" and "codegen/target.h" not in line:
+                bad.append(f"{path.relative_to(src.parent)}:{number}: lower includes codegen beyond target.h")
+    print("\n".join(bad) if bad else "layers: ok")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
