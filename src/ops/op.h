@@ -19,10 +19,44 @@ using graph::Dim;
 using graph::TensorType;
 using graph::ValueId;
 
+// The kinds of attributes, in the order of AttrValue's alternatives.
+enum class AttrKind : uint8_t { Int, Float, Bool, String, DType, Ints, Floats, Strings, Dim, Dims, Const };
+const char* name_of(AttrKind k);
+
 struct AttrSpec {
   std::string name;
-  std::optional<AttrValue> fallback;  // nothing: required
+  std::optional<AttrValue> fallback;  // nothing: required, unless `may_be_absent`
   std::string doc;
+  AttrKind kind = AttrKind::Int;
+  bool may_be_absent = false;
+};
+AttrSpec attr(std::string name, AttrValue fallback, std::string doc = "");
+AttrSpec required_attr(std::string name, AttrKind kind, std::string doc = "");
+AttrSpec optional_attr(std::string name, AttrKind kind, std::string doc = "");
+
+// Reads attributes that `normalise_attrs` has filled in; a missing one or the wrong kind is a PLIANT_CHECK.
+struct AttrReader {
+  const Attrs& attrs;
+  bool has(const std::string& name) const { return attrs.has(name); }
+  int64_t as_int(const std::string& name) const;
+  double as_float(const std::string& name) const;
+  bool as_bool(const std::string& name) const;
+  const std::string& as_string(const std::string& name) const;
+  DType as_dtype(const std::string& name) const;
+  const std::vector<int64_t>& as_ints(const std::string& name) const;
+  const std::vector<double>& as_floats(const std::string& name) const;
+  const std::vector<std::string>& as_strings(const std::string& name) const;
+  Dim as_dim(const std::string& name) const;
+  const std::vector<Dim>& as_dims(const std::string& name) const;
+};
+
+// A condition on data that must hold before the outputs are computed: `ok` (Bool) at each of its points, otherwise the run stops
+// with `message` at the node, in which {0}, {1} … stand for `values`, Dims over ok->index. Lowering makes loop Checks of it that run
+// before the loads that it guards.
+struct DataCheck {
+  te::Tensor ok;
+  std::string message;
+  std::vector<Dim> values;
 };
 
 // What a definition sees of one node, and what it may ask for.
@@ -33,6 +67,7 @@ class DefineContext {
   te::Builder& te() { return builder_; }
   expr::Context& ctx() { return builder_.ctx(); }
   const Attrs& attrs() const { return attrs_; }
+  AttrReader attr() const { return {attrs_}; }
   size_t input_count() const { return inputs_.size(); }
   size_t output_count() const { return output_count_; }
   bool has(size_t i) const { return i < inputs_.size() && inputs_[i] != nullptr; }
@@ -51,7 +86,14 @@ class DefineContext {
   // `min(i, size - 1)`.
   expr::Scalar at_broadcast(const te::Tensor& t, const te::Index& index);
   Error fail(const std::string& id, const std::string& message) const;
+  Status require_same_dtype(size_t a, size_t b) const;
+  // A size known only after the node ran, in [0, upper].
+  Dim fresh_dim(const std::string& name, Dim upper);
+  // Every element of `indices` lies in [-limit, limit); `what` names the axis in the message.
+  void check_index(const te::Tensor& indices, Dim limit, const std::string& what);
+  void add_check(DataCheck check) { checks_.push_back(std::move(check)); }
   const std::vector<graph::Obligation>& obligations() const { return obligations_; }
+  const std::vector<DataCheck>& checks() const { return checks_; }
 
  private:
   te::Builder& builder_;
@@ -60,6 +102,7 @@ class DefineContext {
   size_t output_count_;
   LocPtr loc_;
   std::vector<graph::Obligation> obligations_;
+  std::vector<DataCheck> checks_;
 };
 
 using ComputeFn = std::function<Result<std::vector<te::Tensor>>(DefineContext&)>;
@@ -70,9 +113,12 @@ using ExpandFn = std::function<Result<std::vector<ValueId>>(ExpandContext&)>;
 // A kernel's output sizes may use fresh symbols, known only after it ran; their upper bounds let it write into planned memory.
 struct KernelDef {
   std::function<Result<std::vector<TensorType>>(DefineContext&)> infer;
-  // Reference on concrete arrays; outputs are exactly sized.
+  // Reference on concrete arrays; outputs are exactly sized. Dims in the attributes are constants here; an absent input is a
+  // view without data. The error needs no location.
   std::function<Result<std::vector<te::Array>>(const Attrs&, const std::vector<te::ArrayView>&)> reference;
   std::string symbol;  // the runtime's name for it
+  // The integers that the runtime function gets (docs/operators.md); floats as the bits of an f64.
+  std::function<std::vector<Dim>(DefineContext&)> ints;
 };
 
 // A sample is one use that the test matrix tries: `f32[M,N] i64[N] M=3 N=5 axis=1` gives input types over symbols, the values
@@ -92,10 +138,14 @@ struct OpDef {
 struct ExpandContext {
   graph::FunctionBuilder& builder;
   expr::Context& ctx;
-  const graph::Node& node;
+  const graph::Node& node;  // attributes filled in; of the outputs only their number is meant
   // Appends one node of operator `op`, infers its types and gives its first output.
   Result<ValueId> append(const std::string& op, Attrs attrs, std::vector<ValueId> inputs);
   Result<std::vector<ValueId>> append_multi(const std::string& op, Attrs attrs, std::vector<ValueId> inputs, size_t outputs);
+  // A constant of rank 0.
+  ValueId scalar(DType t, double v);
+  AttrReader attr() const { return {node.attrs}; }
+  bool has(size_t i) const { return i < node.inputs.size() && node.inputs[i] != graph::kNoValue; }
   const TensorType& type(ValueId v) const { return builder.peek().tensor_type(v); }
   Error fail(const std::string& id, const std::string& message) const;
 };
@@ -103,6 +153,21 @@ struct ExpandContext {
 // Every operator, by name; null when there is none. The list is generated from the file names at build time.
 const OpDef* find_op(const std::string& name);
 const std::vector<OpDef>& all_ops();
+
+// Checks the attributes' names and kinds, fills in defaults and turns plain integers into dims where those are meant.
+Result<Attrs> normalise_attrs(const OpDef& op, const Attrs& attrs, expr::Context& ctx, const LocPtr& loc);
+
+// One node as tensor expressions: what lowering works on. inputs[i] stands for node.inputs[i] and is null where that is absent.
+// Covers operators with a compute body, `core.const` of at most 16 elements and `core.fused` over those. Operators with an expand
+// body have been expanded before; a kernel has no tensor expressions: both are a PLIANT_CHECK.
+struct Defined {
+  std::vector<te::Tensor> inputs, outputs;
+  std::vector<graph::Obligation> obligations;
+  std::vector<DataCheck> checks;
+};
+Result<Defined> define(const graph::Function& f, const graph::Node& node, te::Builder& builder);
+// Runs `op`'s expand body on `node` (of a function that `b` rewrites): the values that stand for the node's outputs.
+Result<std::vector<ValueId>> expand_node(graph::FunctionBuilder& b, expr::Context& ctx, const OpDef& op, const graph::Node& node);
 
 // Output types of one node with the obligations it gives rise to. Checks the attributes' names and kinds and the input count.
 struct Inferred {
