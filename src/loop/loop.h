@@ -96,7 +96,7 @@ struct Function {
   double flops_hint = 0;  // per element of the task grid; only for deciding whether threads pay
 };
 
-// The symbols that the body reads and no loop binds: the kernel's integer arguments, in id order.
+// The symbols that the body and the shapes and strides of params read and no loop binds: the kernel's integer arguments, in id order.
 std::vector<SymbolId> free_symbols(const Function& f);
 const Buffer* find_buffer(const Function& f, BufferId id);  // params and allocs
 

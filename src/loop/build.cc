@@ -1,0 +1,122 @@
+// Constructors and simple queries of the loop IR.
+#include <algorithm>
+#include <set>
+
+#include "loop/loop.h"
+#include "loop/walk.h"
+
+namespace pliant::loop {
+
+const char* name_of(ForKind k) {
+  switch (k) {
+    case ForKind::Serial: return "serial";
+    case ForKind::Parallel: return "parallel";
+    case ForKind::Vector: return "vector";
+    case ForKind::Unroll: return "unroll";
+  }
+  return "?";
+}
+
+const char* name_of(StoreKind k) {
+  switch (k) {
+    case StoreKind::Assign: return "assign";
+    case StoreKind::Add: return "add";
+    case StoreKind::Mul: return "mul";
+    case StoreKind::Max: return "max";
+    case StoreKind::Min: return "min";
+    case StoreKind::And: return "and";
+    case StoreKind::Or: return "or";
+  }
+  return "?";
+}
+
+std::vector<Dim> strides_of(const Buffer& b, expr::Context& ctx) {
+  if (!b.strides.empty()) return b.strides;
+  std::vector<Dim> strides(b.shape.size());
+  Dim step = ctx.constant(1);
+  for (size_t i = b.shape.size(); i-- > 0;) {
+    strides[i] = step;
+    step = step * b.shape[i];
+  }
+  return strides;
+}
+
+StmtPtr make_block(std::vector<StmtPtr> stmts) {
+  std::vector<StmtPtr> flat;
+  for (auto& s : stmts) {
+    if (!s) continue;
+    if (s->kind == StmtKind::Block) {
+      flat.insert(flat.end(), s->body.begin(), s->body.end());
+    } else {
+      flat.push_back(std::move(s));
+    }
+  }
+  if (flat.size() == 1) return flat[0];
+  return std::make_shared<Stmt>(Stmt{.kind = StmtKind::Block, .body = std::move(flat)});
+}
+
+StmtPtr make_for(SymbolId var, Dim extent, ForKind kind, StmtPtr body) {
+  PLIANT_CHECK(extent && body) << "a loop needs an extent and a body";
+  return std::make_shared<Stmt>(
+      Stmt{.kind = StmtKind::For, .body = {std::move(body)}, .var = var, .extent = extent, .for_kind = kind});
+}
+
+StmtPtr make_store(BufferId buffer, std::vector<Dim> index, Scalar value, StoreKind kind) {
+  PLIANT_CHECK(value) << "a store needs a value";
+  return std::make_shared<Stmt>(
+      Stmt{.kind = StmtKind::Store, .buffer = buffer, .index = std::move(index), .value = value, .store_kind = kind});
+}
+
+StmtPtr make_if(Scalar cond, StmtPtr then, StmtPtr otherwise) {
+  PLIANT_CHECK(cond && then) << "an If needs a condition and a body";
+  std::vector<StmtPtr> body{std::move(then)};
+  if (otherwise) body.push_back(std::move(otherwise));
+  return std::make_shared<Stmt>(Stmt{.kind = StmtKind::If, .body = std::move(body), .value = cond});
+}
+
+StmtPtr make_alloc(Buffer buffer, StmtPtr body) {
+  PLIANT_CHECK(body) << "an Alloc needs a body";
+  return std::make_shared<Stmt>(Stmt{.kind = StmtKind::Alloc,
+                                     .body = {std::move(body)},
+                                     .alloc = std::make_shared<const Buffer>(std::move(buffer))});
+}
+
+StmtPtr make_check(Scalar cond, uint32_t fault, std::vector<Dim> values) {
+  PLIANT_CHECK(cond) << "a Check needs a condition";
+  return std::make_shared<Stmt>(
+      Stmt{.kind = StmtKind::Check, .index = std::move(values), .value = cond, .fault = fault});
+}
+
+std::vector<SymbolId> free_symbols(const Function& f) {
+  std::set<SymbolId> read, bound;
+  auto add = [&](Dim d) {
+    for (SymbolId s : expr::symbols_of(d)) read.insert(s);
+  };
+  auto add_buffer = [&](const Buffer& b) {
+    std::for_each(b.shape.begin(), b.shape.end(), add);
+    std::for_each(b.strides.begin(), b.strides.end(), add);
+  };
+  std::for_each(f.params.begin(), f.params.end(), add_buffer);
+  for_each(f.body, [&](const Stmt& s) {
+    if (s.kind == StmtKind::For) bound.insert(s.var);
+    if (s.alloc) add_buffer(*s.alloc);
+    for_each_dim(s, add);
+    if (s.value)
+      for (SymbolId id : expr::symbols_of(s.value)) read.insert(id);
+  });
+  std::vector<SymbolId> out;
+  std::set_difference(read.begin(), read.end(), bound.begin(), bound.end(), std::back_inserter(out));
+  return out;
+}
+
+const Buffer* find_buffer(const Function& f, BufferId id) {
+  for (const Buffer& b : f.params)
+    if (b.id == id) return &b;
+  const Buffer* found = nullptr;
+  for_each(f.body, [&](const Stmt& s) {
+    if (s.alloc && s.alloc->id == id) found = s.alloc.get();
+  });
+  return found;
+}
+
+}  // namespace pliant::loop

@@ -1,0 +1,137 @@
+#include <map>
+#include <set>
+
+#include "loop/loop.h"
+#include "loop/walk.h"
+
+namespace pliant::loop {
+namespace {
+
+class Verifier {
+ public:
+  Verifier(const Function& f, expr::Context& ctx) : f_(f), ctx_(ctx) {}
+
+  Status run() {
+    for_each(f_.body, [&](const Stmt& s) {
+      if (s.kind == StmtKind::For) loop_vars_.insert(s.var);
+    });
+    for (const Buffer& b : f_.params) {
+      if (b.scope != Scope::Param) report("param %" + b.name + " has another scope");
+      if (b.is_constant && b.is_output) report("param %" + b.name + " is constant and written");
+      declare(b);
+    }
+    if (!f_.body) report("the kernel has no body");
+    if (f_.body) statement(*f_.body, true);
+    if (error_.diagnostics.empty()) return ok();
+    return std::move(error_);
+  }
+
+ private:
+  void report(const std::string& message) {
+    error_.diagnostics.push_back({"loop-verify", "kernel \"" + f_.name + "\"", message});
+  }
+
+  void declare(const Buffer& b) {
+    if (!buffers_.emplace(b.id, &b).second) report("buffer %" + b.name + " is declared twice");
+    if (!b.strides.empty() && b.strides.size() != b.shape.size()) report("strides of %" + b.name + " have another rank");
+    for (const auto* dims : {&b.shape, &b.strides})
+      for (Dim d : *dims) {
+        for (SymbolId s : expr::symbols_of(d))
+          if (loop_vars_.count(s)) report("the shape of %" + b.name + " uses the loop variable " + ctx_.info(s).name);
+        if (!expr::loads_of(expr::make_index(d)).empty()) report("the shape of %" + b.name + " reads memory");
+        if (b.scope == Scope::Local && !d.is_const()) report("local buffer %" + b.name + " has a shape that is not constant");
+      }
+  }
+
+  void access(BufferId id, size_t rank, DType t, const char* what) {
+    auto it = buffers_.find(id);
+    if (it == buffers_.end()) return report(std::string("a ") + what + " is of a buffer that is not in scope");
+    const Buffer& b = *it->second;
+    if (b.shape.size() != rank)
+      report(std::string("a ") + what + " of %" + b.name + " has " + std::to_string(rank) + " indices for rank " +
+             std::to_string(b.shape.size()));
+    if (b.dtype != t)
+      report(std::string("a ") + what + " of %" + b.name + " has dtype " + name_of(t) + " for " + name_of(b.dtype));
+  }
+
+  void dim(Dim d) { scalar(expr::make_index(d)); }
+  void scalar(Scalar s) {
+    for (SymbolId id : expr::symbols_of(s))
+      if (loop_vars_.count(id) && !active_.count(id)) report("variable " + ctx_.info(id).name + " is read outside its loop");
+    for (Scalar l : expr::loads_of(s)) access(l->tensor, l->index.size(), l.dtype(), "load");
+  }
+  void condition(const Stmt& s, const char* what) {
+    scalar(s.value);
+    if (s.value.dtype() != DType::Bool) report(std::string("the condition of ") + what + " is not a bool");
+  }
+
+  // `outermost`: every enclosing statement is a Parallel loop that holds nothing else.
+  void statement(const Stmt& s, bool outermost) {
+    switch (s.kind) {
+      case StmtKind::Block:
+        for (const StmtPtr& child : s.body) statement(*child, false);
+        break;
+      case StmtKind::For: for_loop(s, outermost); break;
+      case StmtKind::Store: store(s); break;
+      case StmtKind::If:
+        condition(s, "an if");
+        for (const StmtPtr& child : s.body) statement(*child, false);
+        break;
+      case StmtKind::Alloc:
+        if (s.alloc->scope == Scope::Param) report("buffer %" + s.alloc->name + " inside the body has the scope of a param");
+        declare(*s.alloc);
+        statement(*s.body[0], false);
+        buffers_.erase(s.alloc->id);
+        break;
+      case StmtKind::Check:
+        condition(s, "a check");
+        for (Dim d : s.index) dim(d);
+        if (s.fault >= f_.faults.size()) report("a check names fault " + std::to_string(s.fault) + ", which does not exist");
+        if (s.index.size() > 8) report("a check has more than 8 values");
+        break;
+    }
+  }
+
+  void store(const Stmt& s) {
+    for (Dim d : s.index) dim(d);
+    scalar(s.value);
+    access(s.buffer, s.index.size(), s.value.dtype(), "store");
+    auto it = buffers_.find(s.buffer);
+    if (it != buffers_.end() && it->second->scope == Scope::Param && !it->second->is_output)
+      report("param %" + it->second->name + " is written but is not an output");
+    bool logical = s.store_kind == StoreKind::And || s.store_kind == StoreKind::Or;
+    if (logical && s.value.dtype() != DType::Bool) report("a logical store has a value that is not a bool");
+  }
+
+  void for_loop(const Stmt& s, bool outermost) {
+    const std::string& name = ctx_.info(s.var).name;
+    dim(s.extent);
+    bool constant = s.for_kind == ForKind::Vector || s.for_kind == ForKind::Unroll;
+    if (constant && !s.extent.is_const())
+      report(std::string(name_of(s.for_kind)) + " loop " + name + " has an extent that is not constant");
+    if (s.for_kind == ForKind::Parallel) {
+      if (!outermost) report("parallel loop " + name + " is not outermost");
+      for (SymbolId id : expr::symbols_of(s.extent))
+        if (loop_vars_.count(id)) report("the extent of parallel loop " + name + " depends on another loop");
+      if (!expr::loads_of(expr::make_index(s.extent)).empty()) report("the extent of parallel loop " + name + " reads memory");
+    }
+    const auto& upper = ctx_.info(s.var).upper;
+    if (upper && ctx_.less_equal(s.extent - 1, *upper) == expr::Tri::No)
+      report("loop " + name + " runs past the bound that is known of its variable");
+    if (!active_.insert(s.var).second) return report("variable " + name + " is bound twice in one nest");
+    statement(*s.body[0], outermost && s.for_kind == ForKind::Parallel);
+    active_.erase(s.var);
+  }
+
+  const Function& f_;
+  expr::Context& ctx_;
+  Error error_;
+  std::set<SymbolId> loop_vars_, active_;
+  std::map<BufferId, const Buffer*> buffers_;
+};
+
+}  // namespace
+
+Status verify(const Function& f, expr::Context& ctx) { return Verifier(f, ctx).run(); }
+
+}  // namespace pliant::loop
