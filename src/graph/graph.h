@@ -4,12 +4,15 @@
 //
 // Semantics. A node reads its inputs and defines its outputs, without side effects. An absent optional input is kNoValue.
 // Dims of tensor types and of attributes are expr::Dims: every symbol in them is known when the node runs, because it
-// comes from an input (its axes, or its elements by Origin::InputValue) or from a `core.read_dims` or data-dependent node before it.
+// comes from an input (its axes, or its elements by Origin::InputValue) or from a `core.read_dims` or data-dependent node
+// before it.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -114,8 +117,8 @@ struct Region {
   std::vector<ValueId> results;
 };
 
-// A fact that must hold at run time where it could not be proved: `a == b`, `a <= b`, or `a` broadcasts to `b` (a is 1 or b).
-// `message` says what the model needs, and may hold {a} and {b} for the two values.
+// A fact that must hold at run time where it could not be proved: `a == b`, `a <= b`, or `a` broadcasts to `b` (a is 1 or
+// b). `message` says what the model needs, and may hold {a} and {b} for the two values.
 struct Obligation {
   enum class Kind : uint8_t { Equal, LessEqual, Broadcast };
   Kind kind = Kind::Equal;
@@ -150,6 +153,7 @@ struct Module {
 class FunctionBuilder {
  public:
   explicit FunctionBuilder(std::string name) { f_.name = std::move(name); }
+  FunctionBuilder(std::string name, expr::Context& ctx) : ctx_(&ctx) { f_.name = std::move(name); }
   // Starts with the value table, params, names and obligations of `like`, and no nodes: value ids stay valid.
   static FunctionBuilder rewriting(const Function& like);
   ValueId add_value(Type type, std::string name = "");
@@ -158,6 +162,8 @@ class FunctionBuilder {
   void append(Node node);  // requires node.loc
   // Appends a node with fresh outputs of these types.
   std::vector<ValueId> append(std::string op, Attrs attrs, std::vector<ValueId> inputs, std::vector<Type> types, LocPtr loc);
+  // Needs the expression context where the constant has axes: given to the constructor, or found in the type of any value
+  // before.
   ValueId append_const(ConstantPtr data, LocPtr loc);
   void add_obligation(Obligation o) { f_.obligations.push_back(std::move(o)); }
   void set_results(std::vector<ValueId> results, std::vector<std::string> names);
@@ -169,10 +175,25 @@ class FunctionBuilder {
  private:
   Function f_;
   std::vector<Region> open_;
+  expr::Context* ctx_ = nullptr;
 };
 
-// Text: canonical value numbers, no addresses; print(parse(t)) == t for canonical t. Constants of more than 16 elements print as
-// `dense<hash>` and parse through `constants`, keyed by that hash.
+// Text: canonical value numbers, no addresses; print(parse(t)) == t for canonical t. Constants of more than 16 elements
+// print as `dense<hash>` and parse through `constants`, keyed by that hash; `dense<splat 0.5>` and `dense<random 7>` are
+// understood as well, so that hand-written texts need no table. Symbols are declared before the function with their facts; a
+// symbol that `ctx` already has must have the same facts there. A node without a location in the text gets one named after
+// its first output.
+//
+//   symbol n {lo=1, hi=64, multiple_of=4, upper=dim(m + 1), origin=input_axis("x", 0), likely=[1, 4]}
+//   func @main(%0 "x": f32[n, 3], %1 "b": f32[3] = f32[3] dense<1, 2, 3>) {
+//     require n <= 64 "message" loc(named("/Add", "onnx.Add"))
+//     %2 "y" = math.add(%0, %1) {axis=1} : f32[n, 3] loc(…)
+//     %3 = core.if(%4, _) : f32[n, 3]
+//       region(%5: i64[]) {
+//         yield %2
+//       }
+//     return %3 "out"
+//   }
 struct PrintOptions {
   bool with_locations = false;
 };
@@ -180,9 +201,10 @@ std::string print(const Function& f, expr::Context& ctx, PrintOptions options = 
 std::string print(const Module& m, PrintOptions options = {});
 using ConstantTable = std::map<std::string, ConstantPtr>;
 ConstantTable constants_of(const Function& f);
+Result<Module> parse_module(std::string_view text, const ConstantTable& constants = {});
 Result<FunctionPtr> parse_function(std::string_view text, expr::Context& ctx, const ConstantTable& constants = {});
-// Structure: each value defined once and before its use, counts and ids in range, result names unique, every node has a location,
-// symbols used only after they are known. Types against operators are checked by ops::verify_types.
+// Structure: each value defined once and before its use, counts and ids in range, result names unique, every node has a
+// location, symbols used only after they are known. Types against operators are checked by ops::verify_types.
 Status verify(const Function& f, expr::Context& ctx);
 
 // Visits every node, regions too, outermost first.
