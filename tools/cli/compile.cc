@@ -1,0 +1,48 @@
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "commands.h"
+#include "session.h"
+#include "shapes.h"
+
+namespace pliant::cli {
+
+Result<driver::CompileOptions> compile_options(const CompileArgs& args) {
+  driver::CompileOptions options;
+  options.target = args.target;
+  options.precision = args.precision;
+  options.opt_level = args.opt_level;
+  options.threads = args.threads;
+  options.dump_dir = args.dump_dir;
+  options.check_passes = args.check_passes;
+  for (const std::string& text : args.shapes) options.shapes.insert(TRY(parse_symbolic_shape(text)));
+  for (const std::string& text : args.bounds) options.bounds.insert(TRY(parse_bound(text)));
+  for (const std::string& text : args.likely) options.likely.merge(TRY(parse_values(text)));
+  options.progress = [](const std::string& stage, double fraction) {
+    show_progress("compiling " + std::to_string(static_cast<int>(fraction * 100)) + " %  " + stage);
+  };
+  return options;
+}
+
+Status compile(const CompileArgs& args, const std::string& output) {
+  auto start = std::chrono::steady_clock::now();
+  driver::CompileOptions options = TRY(compile_options(args));
+  std::vector<std::byte> bytes = TRY(driver::compile_file(args.model, options));
+  show_progress("");
+  // Written beside the target and renamed, so that no one ever maps half a file.
+  std::string partial = output + ".partial";
+  std::ofstream out(partial, std::ios::binary);
+  out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  out.close();
+  std::error_code error;
+  if (out) std::filesystem::rename(partial, output, error);
+  if (!out || error) return make_error("file", output, "cannot be written");
+  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  std::printf("%s: %.1f MB, compiled in %.1f s, precision %s\n", output.c_str(), static_cast<double>(bytes.size()) / 1e6, seconds,
+              args.precision.c_str());
+  return ok();
+}
+
+}  // namespace pliant::cli

@@ -1,0 +1,63 @@
+// A loaded model as the commands use it: an artifact, or a model file compiled on the spot.
+#pragma once
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "driver/compile.h"
+#include "runtime/pliant.h"
+#include "shapes.h"
+#include "te/te.h"
+
+namespace pliant::cli {
+
+using Inputs = std::map<std::string, te::Array>;
+
+// One run's outputs; views stay valid while it lives.
+class Outputs {
+ public:
+  explicit Outputs(size_t count) : raw_(count) {}
+  Outputs(Outputs&& o) noexcept : raw_(std::move(o.raw_)) { o.raw_.clear(); }
+  Outputs(const Outputs&) = delete;
+  Outputs& operator=(const Outputs&) = delete;
+  Outputs& operator=(Outputs&&) = delete;
+  ~Outputs() { clear(); }
+  void clear();
+  pliant_output* raw() { return raw_.data(); }
+  size_t size() const { return raw_.size(); }
+  te::ArrayView view(size_t i) const;
+
+ private:
+  std::vector<pliant_output> raw_;
+};
+
+class Session {
+ public:
+  // `path` is an artifact or a model; `options` are used only for a model. Reports how long compiling took through `compile_seconds`.
+  static Result<Session> open(const std::string& path, const driver::CompileOptions& options, int threads);
+  const std::vector<InputSpec>& inputs() const { return inputs_; }
+  const std::vector<InputSpec>& outputs() const { return outputs_; }
+  pliant_model* model() const { return model_.get(); }
+  double compile_seconds() const { return compile_seconds_; }  // 0 for an artifact
+  Status run(const Inputs& inputs, Outputs& outputs) const;
+
+ private:
+  struct Free {
+    void operator()(void* p) const { std::free(p); }
+    void operator()(pliant_model* m) const { pliant_release_model(m); }
+  };
+  std::unique_ptr<std::byte, Free> memory_;  // what a compiled model is loaded from; outlives model_
+  std::unique_ptr<pliant_model, Free> model_;
+  std::vector<InputSpec> inputs_, outputs_;
+  double compile_seconds_ = 0;
+};
+
+bool is_artifact(const std::string& path);
+// Seeded values for every input of `c`: floats are standard normal; integers whose name has "mask" are 1, "type" 0, others small.
+Inputs random_inputs(const std::vector<InputSpec>& specs, const Case& c, uint64_t seed);
+// A line on standard error that the next one replaces; nothing when it is not a terminal. An empty text clears the line.
+void show_progress(const std::string& text);
+std::string print_shape(const std::vector<int64_t>& shape);  // `4x3x224x224`, `scalar`
+
+}  // namespace pliant::cli

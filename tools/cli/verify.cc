@@ -1,0 +1,109 @@
+// An artifact against the definition of its model: every operator evaluated from its tensor expressions, with no pass, no lowering and
+// no generated code in between. The evaluator is an interpreter, so large models take minutes.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "commands.h"
+#include "frontend/onnx/import.h"
+#include "ops/op.h"
+#include "session.h"
+#include "values.h"
+
+namespace pliant::cli {
+namespace {
+
+// Small sizes that exercise tails: one, primes, and a power of two, clamped to each symbol's range.
+constexpr int64_t kSampleSizes[] = {1, 3, 7, 16, 2, 5, 33, 13};
+
+std::vector<std::string> sampled_dims(const Session& session, int samples) {
+  std::vector<std::string> args;
+  size_t symbols = pliant_symbol_count(session.model());
+  for (int k = 0; k < samples && symbols > 0; ++k) {
+    std::string arg;
+    for (size_t s = 0; s < symbols; ++s) {
+      pliant_symbol_info info{};
+      info.struct_size = sizeof(info);
+      PLIANT_CHECK(pliant_describe_symbol(session.model(), s, &info) == PLIANT_OK) << pliant_last_error();
+      int64_t size = kSampleSizes[(static_cast<size_t>(k) + 3 * s) % std::size(kSampleSizes)];
+      size = std::clamp(size * info.multiple_of, std::max<int64_t>(info.min, 0), info.max);
+      arg += (arg.empty() ? "" : ",") + std::string(info.name) + "=" + std::to_string(size);
+    }
+    args.push_back(arg);
+  }
+  return args;
+}
+
+// The largest difference, relative to the largest reference value where that is above 1; infinite where one is NaN and the other is not.
+double difference(const te::ArrayView& got, const te::ArrayView& want) {
+  if (got.dtype != want.dtype || got.shape != want.shape) return INFINITY;
+  double largest = 1, worst = 0;
+  for (int64_t i = 0; i < element_count(want); ++i) {
+    double a = element(got, i), b = element(want, i);
+    if (std::isfinite(b)) largest = std::max(largest, std::fabs(b));
+    if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+    worst = std::max(worst, std::isfinite(a) && std::isfinite(b) ? std::fabs(a - b) : INFINITY);
+  }
+  return worst / largest;
+}
+
+Result<std::vector<te::Array>> reference(const graph::Module& module, const Inputs& inputs) {
+  const graph::Function& f = module.main();
+  std::vector<te::ArrayView> views;
+  for (size_t i = 0; i < f.params.size(); ++i) {
+    auto given = inputs.find(f.value(f.params[i]).name);
+    if (given != inputs.end()) {
+      views.push_back({given->second.dtype, given->second.shape, given->second.data.data()});
+    } else {
+      const graph::ConstantPtr& c = f.default_values[i];
+      PLIANT_CHECK(c != nullptr) << "an input without a value or a default";
+      views.push_back({c->dtype, c->shape, c->data});
+    }
+  }
+  return ops::evaluate(f, *module.ctx, views);
+}
+
+}  // namespace
+
+Status verify(const VerifyArgs& args) {
+  Session session = TRY(Session::open(args.artifact, {}, args.threads));
+  graph::Module module = TRY(frontend::onnx::import_file(args.model, {}));
+  std::vector<std::string> dims = args.dims;
+  if (dims.empty() && args.shapes.empty()) dims = sampled_dims(session, args.samples);
+  std::vector<Case> cases = TRY(shape_cases(session.inputs(), args.shapes, dims, {}));
+  double worst = 0;
+  int compared = 0;
+  for (size_t k = 0; k < cases.size(); ++k) {
+    std::string label = print_case(cases[k]);
+    show_progress("evaluating " + label);
+    Inputs inputs = random_inputs(session.inputs(), cases[k], k);
+    Result<std::vector<te::Array>> want = reference(module, inputs);
+    show_progress("");
+    Outputs got(session.outputs().size());
+    Status status = session.run(inputs, got);
+    if (!want.ok() && !status.ok()) {
+      std::printf("%-50s refused by both: %s\n", label.c_str(), status.error().diagnostics[0].message.c_str());
+      continue;
+    }
+    TRY(std::move(status));
+    if (!want.ok()) return want.error();
+    double error = 0;
+    for (size_t i = 0; i < got.size(); ++i) {
+      const te::Array& w = want.value()[i];
+      error = std::max(error, difference(got.view(i), {w.dtype, w.shape, w.data.data()}));
+    }
+    std::printf("%-50s max relative error %.2e\n", label.c_str(), error);
+    std::fflush(stdout);
+    worst = std::max(worst, error);
+    ++compared;
+  }
+  if (compared == 0) return make_error("verify", args.artifact, "no sampled shape could be run; give some with --shape or --dim");
+  if (!(worst <= args.tolerance)) {
+    char text[120];
+    std::snprintf(text, sizeof(text), "the largest relative error is %.2e, more than %.0e", worst, args.tolerance);
+    return make_error("verify", args.artifact, text);
+  }
+  return ok();
+}
+
+}  // namespace pliant::cli
