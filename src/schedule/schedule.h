@@ -1,0 +1,141 @@
+// Schedules: a loop function, rewritten step by step into one that computes the same values in another order. Every primitive is
+// checked: it refuses, and leaves the function as it was, when it cannot prove that the result means the same. Every primitive that was
+// applied is one line of the trace, and a trace replays to the same function.
+//
+// Names. Loops are addressed by the names of their variables, buffers by their names. Names are unique inside one Schedule: when the
+// function that it starts from uses a name twice, the later ones get `.1`, `.2` … in program order, and so do the copies that
+// a primitive makes. In the printed function a name may carry a further suffix where the Context knows the name with other facts.
+//
+// Tails. `split` of a loop whose extent E is not known to be a multiple gives the inner loop the exact extent min(factor, E - outer*factor).
+// Such a loop becomes constant, which Vector and Unroll need, by one of:
+//   mask        constant extent, and an If around its body (`vectorize` does this itself);
+//   pad         constant extent and no If, where the extra iterations touch only unused elements of local or scratch tiles;
+//   specialize  variants with exact constant extents, chosen by an If chain;
+//   partition   a main loop over the full tiles, then the tail.
+//
+// A register-tiled product, from `for i in m { for j in n { c = 0; for p in k { c += a * b }; c = relu(c + bias) } }`:
+//   repack b 1 32 [1, 0, 2] -> bp            b[p, j] is read from bp[j / 32, p, j % 32]
+//   split i 14 -> io ii
+//   split j 32 -> jo ji
+//   reorder jo io ii ji
+//   fission ji                               ji, ji.1, ji.2: one loop a statement
+//   fission ii
+//   reorder p ii.1 ji.1
+//   cache_write c at io -> acc local         the last statement writes c from acc
+//   pad ji
+//   pad ji.1
+//   vectorize ji
+//   vectorize ji.1
+//   vectorize ji.2                           masked
+//   parallel jo
+//   parallel io
+//   specialize ii at io unroll
+#pragma once
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "loop/loop.h"
+
+namespace pliant::schedule {
+
+using expr::Dim;
+using expr::Scalar;
+using expr::SymbolId;
+
+struct LoopInfo {
+  std::string name;
+  SymbolId var;
+  Dim extent;
+  loop::ForKind kind;
+  int depth;  // number of enclosing loops
+};
+
+// What `specialize` makes of the loops that become constant.
+enum class Constant : uint8_t { Keep, Unroll, Vectorize };
+
+class Schedule {
+ public:
+  Schedule(loop::Function f, expr::Context& ctx);
+
+  const loop::Function& function() const { return function_; }
+  expr::Context& ctx() const { return ctx_; }
+  // The lines of the primitives applied so far, each ending in a newline.
+  const std::string& trace() const { return trace_; }
+  // Applies each line of `trace`; blank lines and those that start with `#` are skipped. Stops at the first that is refused.
+  Status replay(std::string_view trace);
+  // The loops in program order.
+  std::vector<LoopInfo> loops() const;
+  bool has_loop(std::string_view name) const;
+
+  // ---- order and shape of loops
+
+  // `split i 14 -> io ii`: i = io*14 + ii. ii has the extent 14 where 14 divides the extent of i, else min(14, extent - io*14).
+  Status split(std::string_view loop, int64_t factor, std::string_view outer, std::string_view inner);
+  // `split_even i 14 -> io ii`: as few tiles of at most 14 as there can be, whose sizes differ by at most one.
+  Status split_even(std::string_view loop, int64_t factor, std::string_view outer, std::string_view inner);
+  // `fuse i j -> f`: i holds only j; f runs over both.
+  Status fuse(std::string_view outer, std::string_view inner, std::string_view fused);
+  // `reorder a b c`: the loops, which are perfectly nested in some order, nest in this one. Loops of that nest that are not
+  // named keep their places.
+  Status reorder(const std::vector<std::string>& loops);
+  // `fission i`: one loop for each statement of the body. The first keeps the name, the next ones are i.1, i.2 …
+  Status fission(std::string_view loop);
+  // `merge i j`: the two loops, j directly after i and of equal extent, become one loop i over both bodies.
+  Status merge(std::string_view first, std::string_view second);
+
+  // ---- annotations
+
+  Status unroll(std::string_view loop);
+  // Masks first when the extent is min(constant, …).
+  Status vectorize(std::string_view loop);
+  Status parallel(std::string_view loop);
+
+  // ---- tails
+
+  // `mask i`: extent min(C, X) becomes C, and the body is guarded by i < X.
+  Status mask(std::string_view loop);
+  // `pad i`: extent min(C, X) becomes C without a guard.
+  Status pad(std::string_view loop);
+  // `specialize i at o unroll`: below loop o (or at the root: `at root`), every loop whose extent equals that of i, min(C, X), gets it as a
+  // constant, in one copy of o's body for each of `values` (`specialize i at o unroll [32]`; all of C … 1 when empty),
+  // chosen by an If chain. The last branch is the unchanged body where values are missing. The copies of a loop are
+  // i.1, i.2 …
+  Status specialize(std::string_view loop, std::string_view at, Constant kind, std::vector<int64_t> values = {});
+  // `partition o -> main tail`: o encloses loops of extent min(F, E - o*F); `main` runs the iterations that have all F, `tail`
+  // the one that does not.
+  Status partition(std::string_view loop, std::string_view main, std::string_view tail);
+
+  // ---- buffers
+
+  // `cache_write c at o -> acc local`: the body of loop o works on a tile of its own in place of c. The tile is loaded before
+  // the body where the body reads c before it has assigned it; after the body it is stored, or, when the last access in
+  // the body assigns every element once, that statement writes c itself.
+  Status cache_write(std::string_view buffer, std::string_view at, std::string_view name, loop::Scope scope);
+  // `cache_read a at o -> t scratch [1, 0]`: the part of a that the body of o reads is copied to a tile first. `order` gives the
+  // tile's dims as positions of a's, outermost first; empty keeps them.
+  Status cache_read(std::string_view buffer, std::string_view at, std::string_view name, loop::Scope scope,
+                    const std::vector<int64_t>& order = {});
+  // `repack b 1 32 [1, 0, 2] -> bp`: the param b, which is only read, is given by the caller in another layout: dim 1 is cut into
+  // (ceildiv, 32), then the dims are put in this order. Padding elements may have any value.
+  Status repack(std::string_view param, int64_t dim, int64_t factor, const std::vector<int64_t>& order, std::string_view name);
+  // `inline t`: every load of the allocated buffer t, which one nest assigns, becomes the expression that was stored.
+  Status inline_buffer(std::string_view buffer);
+  // `compute_at t at o`: the nest that assigns the allocated buffer t moves into loop o and computes just the tile that the body
+  // of o reads. The tile takes the name t.
+  Status compute_at(std::string_view buffer, std::string_view at);
+  // `bind t local`: puts an allocated buffer elsewhere.
+  Status bind(std::string_view buffer, loop::Scope scope);
+
+ private:
+  friend class Edit;
+  loop::Function function_;
+  expr::Context& ctx_;
+  std::string trace_;
+  std::map<std::string, SymbolId, std::less<>> vars_;        // loop names
+  std::map<std::string, loop::BufferId, std::less<>> buffers_;  // buffer names
+  std::map<SymbolId, Dim> padded_;  // extents before `pad`
+};
+
+}  // namespace pliant::schedule
