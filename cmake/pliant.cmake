@@ -7,6 +7,10 @@ add_compile_options(-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wimplicit-fallthr
 if(PLIANT_WERROR)
   add_compile_options(-Werror)
 endif()
+if(PLIANT_SANITIZE)
+  add_compile_options(-fsanitize=${PLIANT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${PLIANT_SANITIZE})
+endif()
 # A debug or sanitizer build is chosen by preset; assertions of ours (PLIANT_CHECK) stay in every build.
 set(CMAKE_CXX_FLAGS_RELEASE "-O2")
 
@@ -17,6 +21,27 @@ macro(pliant_require package debian)
     message(FATAL_ERROR "${package} was not found; install it with: apt-get install ${debian}")
   endif()
 endmacro()
+
+# pliant_require_header(HEADER DEBIAN_PACKAGE): the same for a package of headers alone.
+macro(pliant_require_header header debian)
+  string(MAKE_C_IDENTIFIER ${header} header_variable)
+  find_path(PLIANT_${header_variable} ${header})
+  if(NOT PLIANT_${header_variable})
+    message(FATAL_ERROR "${header} was not found; install it with: apt-get install ${debian}")
+  endif()
+endmacro()
+
+# The LLVM of the Python package mlc-llvm-static, unless LLVM_DIR says another.
+if(PLIANT_COMPILER AND NOT LLVM_DIR AND NOT DEFINED ENV{LLVM_DIR})
+  find_package(Python 3.9 COMPONENTS Interpreter)
+  if(Python_FOUND)
+    execute_process(COMMAND ${Python_EXECUTABLE} -m mlc_llvm_static.config --cmake-dir ERROR_QUIET
+                    OUTPUT_STRIP_TRAILING_WHITESPACE OUTPUT_VARIABLE LLVM_DIR)
+  endif()
+  if(NOT LLVM_DIR)
+    message(STATUS "no LLVM from Python; looking for one of the system (./dev setup installs the pinned one)")
+  endif()
+endif()
 
 # pliant_layer(NAME FOLDER [deps...]): the static library pliant_NAME from every .cc of src/FOLDER except tests.
 function(pliant_layer name folder)
@@ -32,6 +57,10 @@ function(pliant_layer name folder)
   endif()
   add_library(pliant_${name} STATIC ${sources})
   target_include_directories(pliant_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src PRIVATE ${CMAKE_BINARY_DIR}/generated)
+  if(PLIANT_SANITIZE AND name STREQUAL codegen)
+    # LLVM's headers poison memory only when compiled with a sanitizer, and the library was not.
+    target_compile_options(pliant_${name} PRIVATE -fno-sanitize=all)
+  endif()
   foreach(dep ${ARGN})
     target_link_libraries(pliant_${name} PUBLIC pliant_${dep})
   endforeach()

@@ -1,0 +1,169 @@
+"""Ahead-of-time compiler for deep-learning models of dynamic shape.
+
+    exe = pliant.compile("model.onnx")      # once, for every shape
+    exe.run({"data": x})                    # dict of name -> numpy array
+    exe.save("model.pliant")                # pliant.load("model.pliant") needs no compiler
+"""
+import os
+import sys
+from typing import NamedTuple, Tuple, Union
+
+import numpy as np
+
+from . import _core
+from ._core import ArtifactError, CompileError, Error, InputError, InternalError, RunError
+
+__version__ = _core.version()
+__all__ = ["ArtifactError", "CompileError", "Error", "Executable", "InputError", "InternalError", "RunError", "TensorInfo",
+           "compile", "load"]
+
+_NUMPY_NAMES = {"bool": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16",
+                "u32": "uint32", "u64": "uint64", "f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"}
+_BF16 = _core.dtype_code("bf16")
+
+
+class TensorInfo(NamedTuple):
+    """An input or output: axes of the shape are numbers, or symbols and expressions over them as text."""
+    name: str
+    dtype: str
+    shape: Tuple[Union[int, str], ...]
+    optional: bool = False
+
+
+def _bfloat16():
+    import ml_dtypes
+    return np.dtype(ml_dtypes.bfloat16)
+
+
+def _infos(rows):
+    return [TensorInfo(name, _NUMPY_NAMES[dtype], shape, optional) for name, dtype, shape, optional in rows]
+
+
+class Executable:
+    """A loaded model. `run` and calling it are safe from several threads at once; `set_input` and `get_output` keep one
+    set of values in the object and belong to one thread."""
+
+    def __init__(self, core):
+        self._core = core
+        self.inputs = _infos(core.inputs())
+        self.outputs = _infos(core.outputs())
+        self._known = {info.name: info for info in self.inputs}
+        self._set, self._got = {}, None
+
+    def __repr__(self):
+        def show(infos):
+            return ", ".join(f"{i.name}: {i.dtype}[{', '.join(map(str, i.shape))}]" for i in infos)
+        return f"<pliant.Executable ({show(self.inputs)}) -> ({show(self.outputs)})>"
+
+    def _prepare(self, name, value):
+        """An array that the extension takes, and the dtype code that replaces its own, or -1."""
+        info = self._known.get(name)
+        if not hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray):
+            dtype = None if info is None else _bfloat16() if info.dtype == "bfloat16" else np.dtype(info.dtype)
+            value = np.asarray(value, dtype)
+        if isinstance(value, (np.ndarray, np.generic)):
+            value = np.require(value, requirements=["C", "A"])
+            if value.dtype.name == "bfloat16":
+                return value.view(np.uint16), _BF16
+        elif getattr(value, "requires_grad", False):
+            value = value.detach()
+        return value, -1
+
+    def _run(self, feed):
+        prepared = [self._prepare(name, value) for name, value in feed.items()]
+        rows = self._core.run(list(feed), [array for array, _ in prepared], [code for _, code in prepared])
+        return [array.view(_bfloat16()) if dtype == "bf16" else array for array, dtype in rows]
+
+    def run(self, inputs=None):
+        """Runs once. With a dict (or a sequence in the inputs' order): returns a dict of output name -> numpy array. Without:
+        uses what `set_input` gave and keeps the outputs for `get_output`."""
+        if inputs is None:
+            self._got = self._run(self._set)
+            return None
+        if not isinstance(inputs, dict):
+            inputs = self._named(inputs)
+        return dict(zip((info.name for info in self.outputs), self._run(inputs)))
+
+    def __call__(self, *inputs, **named):
+        """Positional inputs, in the model's order, or by name; returns the list of outputs."""
+        return self._run({**self._named(inputs), **named})
+
+    def _named(self, values):
+        if len(values) > len(self.inputs):
+            raise InputError(f"the model has {len(self.inputs)} inputs, {len(values)} were given")
+        return {info.name: value for info, value in zip(self.inputs, values) if value is not None}
+
+    def set_input(self, key, value):
+        """Keeps a value, by name or by position, for `run()` without arguments."""
+        name = self.inputs[key].name if isinstance(key, int) else key
+        if name not in self._known:
+            raise InputError(f'the model has no input "{name}"; its inputs are {", ".join(self._known)}')
+        self._set[name] = value
+
+    def get_output(self, key=0):
+        """An output of the last `run()` without arguments, by position or name."""
+        if self._got is None:
+            raise Error("run() has not been called")
+        if not isinstance(key, int):
+            names = [info.name for info in self.outputs]
+            if key not in names:
+                raise Error(f'the model has no output "{key}"; its outputs are {", ".join(names)}')
+            key = names.index(key)
+        return self._got[key]
+
+    def save(self, path):
+        """Writes the artifact."""
+        self._core.save(os.fspath(path))
+
+    @property
+    def info(self):
+        """Model, target, precision, threads, sizes, and the symbols with (min, max, multiple of)."""
+        return self._core.info()
+
+    @property
+    def stats(self):
+        """Counters since loading: runs, plan cache hits and misses, bytes of intermediate tensors."""
+        return self._core.stats()
+
+
+def _show_progress(stage, fraction):
+    sys.stderr.write(f"\r\x1b[Kcompiling {fraction:4.0%}  {stage}")
+    sys.stderr.flush()
+
+
+def compile(model, *, target="native", precision="fp32", opt_level=3, threads=None, shapes=None, bounds=None, likely=None,
+            dump_dir=None, check_passes=False, progress=None):
+    """Compiles a model for every shape and loads it.
+
+    model      a path, the bytes of an ONNX model, or an onnx.ModelProto
+    target     "native", "x86-64-v3", "x86-64-v4"
+    precision  "fp32" is exact
+    opt_level  0 to 3
+    threads    of one run; None: as many as this process may use
+    shapes     {"data": ["batch", 3, 224, 224]}: the inputs' shapes, in place of the model's
+    bounds     {"batch": (1, 64)}: range of a symbol, inclusive
+    likely     {"batch": [1, 4]}: values to make fast
+    progress   True, False, or None: on a terminal
+    """
+    directory = "."
+    if hasattr(model, "SerializeToString"):
+        model = model.SerializeToString()
+    if not isinstance(model, bytes):
+        model = os.fspath(model)
+    show = sys.stderr.isatty() if progress is None else progress
+    try:
+        core = _core.compile(
+            model, directory, target=target, precision=precision, opt_level=opt_level, threads=0, run_threads=threads or 0,
+            shapes={name: [str(axis) for axis in axes] for name, axes in (shapes or {}).items()},
+            bounds={name: tuple(pair) for name, pair in (bounds or {}).items()},
+            likely={name: list(values) for name, values in (likely or {}).items()},
+            dump_dir=os.fspath(dump_dir) if dump_dir else "", check_passes=check_passes, progress=_show_progress if show else None)
+    finally:
+        if show:
+            sys.stderr.write("\r\x1b[K")
+    return Executable(core)
+
+
+def load(path, threads=None):
+    """Loads an artifact."""
+    return Executable(_core.Executable(os.fspath(path), threads or 0))

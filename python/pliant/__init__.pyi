@@ -1,0 +1,56 @@
+import os
+from typing import Any, Dict, Iterable, List, Literal, Mapping, NamedTuple, Optional, Sequence, Tuple, Union, overload
+
+import numpy as np
+import numpy.typing as npt
+
+__version__: str
+
+class Error(Exception): ...
+class CompileError(Error): ...
+class ArtifactError(Error): ...
+class InputError(Error): ...
+class RunError(Error): ...
+class InternalError(Exception): ...
+
+Axis = Union[int, str]
+# A numpy array, anything with DLPack in CPU memory (a torch tensor), or numbers and nested lists of them.
+Tensor = Any
+
+class TensorInfo(NamedTuple):
+    name: str
+    dtype: str
+    shape: Tuple[Axis, ...]
+    optional: bool = ...
+
+class Executable:
+    inputs: List[TensorInfo]
+    outputs: List[TensorInfo]
+    @overload
+    def run(self, inputs: Union[Mapping[str, Tensor], Sequence[Tensor]]) -> Dict[str, npt.NDArray[Any]]: ...
+    @overload
+    def run(self, inputs: None = ...) -> None: ...
+    def __call__(self, *inputs: Optional[Tensor], **named: Tensor) -> List[npt.NDArray[Any]]: ...
+    def set_input(self, key: Union[int, str], value: Tensor) -> None: ...
+    def get_output(self, key: Union[int, str] = ...) -> npt.NDArray[Any]: ...
+    def save(self, path: Union[str, os.PathLike[str]]) -> None: ...
+    @property
+    def info(self) -> Dict[str, Any]: ...
+    @property
+    def stats(self) -> Dict[str, int]: ...
+
+def compile(
+    model: Union[str, os.PathLike[str], bytes, Any],
+    *,
+    target: str = ...,
+    precision: str = ...,
+    opt_level: int = ...,
+    threads: Optional[int] = ...,
+    shapes: Optional[Mapping[str, Iterable[Axis]]] = ...,
+    bounds: Optional[Mapping[str, Tuple[int, int]]] = ...,
+    likely: Optional[Mapping[str, Iterable[int]]] = ...,
+    dump_dir: Union[str, os.PathLike[str], None] = ...,
+    check_passes: bool = ...,
+    progress: Optional[bool] = ...,
+) -> Executable: ...
+def load(path: Union[str, os.PathLike[str]], threads: Optional[int] = ...) -> Executable: ...

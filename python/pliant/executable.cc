@@ -1,0 +1,208 @@
+#include "executable.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+namespace nb = nanobind;
+
+namespace pliant::python {
+namespace {
+
+using AnyArray = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
+using NumpyArray = nb::ndarray<nb::numpy>;
+
+pliant_load_options load_options(int threads) {
+  pliant_load_options options{};
+  options.struct_size = sizeof(options);
+  options.threads = threads;
+  return options;
+}
+
+// PLIANT_BOOL … of a DLPack type; negative when the runtime has none like it.
+int dtype_from(nb::dlpack::dtype t) {
+  auto code = static_cast<nb::dlpack::dtype_code>(t.code);
+  auto pick = [&](int b8, int b16, int b32, int b64) {
+    return t.lanes != 1 ? -1 : t.bits == 8 ? b8 : t.bits == 16 ? b16 : t.bits == 32 ? b32 : t.bits == 64 ? b64 : -1;
+  };
+  if (code == nb::dlpack::dtype_code::Bool) return pick(PLIANT_BOOL, -1, -1, -1);
+  if (code == nb::dlpack::dtype_code::Int) return pick(PLIANT_I8, PLIANT_I16, PLIANT_I32, PLIANT_I64);
+  if (code == nb::dlpack::dtype_code::UInt) return pick(PLIANT_U8, PLIANT_U16, PLIANT_U32, PLIANT_U64);
+  if (code == nb::dlpack::dtype_code::Float) return pick(-1, PLIANT_F16, PLIANT_F32, PLIANT_F64);
+  if (code == nb::dlpack::dtype_code::Bfloat) return pick(-1, PLIANT_BF16, -1, -1);
+  return -1;
+}
+
+nb::dlpack::dtype dtype_for(int t) {
+  auto make = [&](nb::dlpack::dtype_code code) {
+    return nb::dlpack::dtype{static_cast<uint8_t>(code), static_cast<uint8_t>(8 * pliant_dtype_size(t)), 1};
+  };
+  if (t == PLIANT_BOOL) return make(nb::dlpack::dtype_code::Bool);
+  if (t >= PLIANT_I8 && t <= PLIANT_I64) return make(nb::dlpack::dtype_code::Int);
+  if ((t >= PLIANT_U8 && t <= PLIANT_U64) || t == PLIANT_BF16) return make(nb::dlpack::dtype_code::UInt);
+  return make(nb::dlpack::dtype_code::Float);
+}
+
+// The outputs of one run; releases what was not handed to Python.
+struct OutputSet {
+  std::vector<pliant_output> raw;
+  explicit OutputSet(size_t count) : raw(count) {}
+  OutputSet(const OutputSet&) = delete;
+  OutputSet& operator=(const OutputSet&) = delete;
+  ~OutputSet() {
+    for (pliant_output& o : raw) pliant_release_buffer(o.buffer);
+  }
+  nb::object take(size_t i) {
+    pliant_output& o = raw[i];
+    nb::capsule owner(o.buffer, [](void* p) noexcept { pliant_release_buffer(static_cast<pliant_buffer*>(p)); });
+    o.buffer = nullptr;
+    std::vector<size_t> shape(o.shape, o.shape + o.rank);
+    NumpyArray array(o.data, shape.size(), shape.data(), owner, nullptr, dtype_for(o.dtype));
+    return nb::make_tuple(nb::cast(array, nb::rv_policy::reference), pliant_dtype_name(o.dtype));
+  }
+};
+
+}  // namespace
+
+void throw_status(pliant_status status, const std::string& where) {
+  std::string text = (where.empty() ? "" : where + ": ") + pliant_last_error();
+  switch (status) {
+    case PLIANT_FILE_ERROR:
+    case PLIANT_BAD_ARTIFACT:
+    case PLIANT_UNSUPPORTED_CPU: throw ArtifactError(text);
+    case PLIANT_INVALID_ARGUMENT:
+    case PLIANT_BAD_INPUT: throw InputError(text);
+    default: throw RunError(text);
+  }
+}
+
+Executable::Executable(const void* bytes, size_t size, int threads) : size_(size) {
+  memory_.reset(static_cast<std::byte*>(std::aligned_alloc(4096, (size + 4095) / 4096 * 4096)));
+  if (!memory_) throw std::bad_alloc();
+  std::memcpy(memory_.get(), bytes, size);
+  pliant_load_options options = load_options(threads);
+  pliant_model* model = nullptr;
+  pliant_status status = pliant_load_memory(memory_.get(), size, &options, &model);
+  if (status != PLIANT_OK) throw_status(status, "");
+  model_.reset(model);
+}
+
+Executable::Executable(const std::string& path, int threads) : path_(path) {
+  pliant_load_options options = load_options(threads);
+  pliant_model* model = nullptr;
+  pliant_status status = pliant_load_file(path.c_str(), &options, &model);
+  if (status != PLIANT_OK) throw_status(status, path);
+  model_.reset(model);
+}
+
+nb::list Executable::describe(size_t count, pliant_status (*read)(const pliant_model*, size_t, pliant_tensor_info*)) const {
+  nb::list result;
+  for (size_t i = 0; i < count; ++i) {
+    pliant_tensor_info info{};
+    info.struct_size = sizeof(info);
+    pliant_status status = read(model_.get(), i, &info);
+    if (status != PLIANT_OK) throw_status(status, "");
+    nb::list shape;
+    for (int32_t k = 0; k < info.rank; ++k) {
+      if (info.sizes[k] >= 0) {
+        shape.append(info.sizes[k]);
+      } else {
+        shape.append(info.symbols[k]);
+      }
+    }
+    result.append(nb::make_tuple(info.name, pliant_dtype_name(info.dtype), nb::tuple(shape), info.optional != 0));
+  }
+  return result;
+}
+
+nb::dict Executable::info() const {
+  pliant_model_info info{};
+  info.struct_size = sizeof(info);
+  pliant_status status = pliant_describe_model(model_.get(), &info);
+  if (status != PLIANT_OK) throw_status(status, "");
+  nb::dict d;
+  d["model"] = info.model;
+  d["producer"] = info.producer;
+  d["precision"] = info.precision;
+  d["target"] = info.target;
+  d["threads"] = info.threads;
+  d["constant_bytes"] = info.constant_bytes;
+  d["code_bytes"] = info.code_bytes;
+  d["digest"] = nb::bytes(info.digest, sizeof(info.digest));
+  nb::dict symbols;
+  for (size_t i = 0; i < pliant_symbol_count(model_.get()); ++i) {
+    pliant_symbol_info symbol{};
+    symbol.struct_size = sizeof(symbol);
+    status = pliant_describe_symbol(model_.get(), i, &symbol);
+    if (status != PLIANT_OK) throw_status(status, "");
+    symbols[symbol.name] = nb::make_tuple(symbol.min, symbol.max, symbol.multiple_of);
+  }
+  d["symbols"] = symbols;
+  return d;
+}
+
+nb::dict Executable::stats() const {
+  pliant_stats stats{};
+  stats.struct_size = sizeof(stats);
+  pliant_status status = pliant_read_stats(model_.get(), &stats);
+  if (status != PLIANT_OK) throw_status(status, "");
+  nb::dict d;
+  d["runs"] = stats.runs;
+  d["plan_hits"] = stats.plan_hits;
+  d["plan_misses"] = stats.plan_misses;
+  d["states"] = stats.states;
+  d["arena_bytes"] = stats.arena_bytes;
+  d["peak_bytes"] = stats.peak_bytes;
+  return d;
+}
+
+nb::list Executable::run(const std::vector<std::string>& names, nb::list arrays, const std::vector<int>& dtypes) const {
+  size_t count = names.size();
+  std::vector<AnyArray> held(count);
+  std::vector<std::vector<int64_t>> shapes(count);
+  std::vector<pliant_input> inputs(count);
+  for (size_t i = 0; i < count; ++i) {
+    nb::handle given = arrays[i];
+    if (!nb::try_cast(given, held[i])) {
+      throw InputError("input \"" + names[i] + "\": expected an array in CPU memory of a numeric dtype, got " +
+                       nb::cast<std::string>(nb::str(given.type())));
+    }
+    for (size_t k = 0; k < held[i].ndim(); ++k) shapes[i].push_back(static_cast<int64_t>(held[i].shape(k)));
+    int dtype = dtypes[i] >= 0 ? dtypes[i] : dtype_from(held[i].dtype());
+    if (dtype < 0) throw InputError("input \"" + names[i] + "\": its dtype is not one that models have");
+    inputs[i] = {names[i].c_str(), held[i].data(), dtype, static_cast<int32_t>(held[i].ndim()), shapes[i].data()};
+  }
+  OutputSet outputs(pliant_output_count(model_.get()));
+  pliant_status status;
+  {
+    nb::gil_scoped_release unlocked;
+    status = pliant_run(model_.get(), inputs.data(), count, outputs.raw.data(), outputs.raw.size());
+  }
+  if (status != PLIANT_OK) throw_status(status, "");
+  nb::list result;
+  for (size_t i = 0; i < outputs.raw.size(); ++i) result.append(outputs.take(i));
+  return result;
+}
+
+void Executable::save(const std::string& path) const {
+  std::error_code error;
+  if (!memory_) {
+    std::filesystem::copy_file(path_, path, std::filesystem::copy_options::overwrite_existing, error);
+  } else {
+    std::string partial = path + ".partial";
+    std::ofstream out(partial, std::ios::binary);
+    out.write(reinterpret_cast<const char*>(memory_.get()), static_cast<std::streamsize>(size_));
+    out.close();
+    if (out) {
+      std::filesystem::rename(partial, path, error);
+    } else {
+      error = std::make_error_code(std::errc::io_error);
+    }
+  }
+  if (error) throw PliantError(path + ": cannot be written");
+}
+
+}  // namespace pliant::python

@@ -1,0 +1,62 @@
+// A loaded model for Python: an artifact in memory or in a file, and the runtime's handle on it.
+#pragma once
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstdlib>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "runtime/pliant.h"
+
+namespace pliant::python {
+
+// What Python sees as pliant.CompileError, ArtifactError, InputError and RunError, all of them pliant.Error.
+struct PliantError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+struct CompileError : PliantError {
+  using PliantError::PliantError;
+};
+struct ArtifactError : PliantError {
+  using PliantError::PliantError;
+};
+struct InputError : PliantError {
+  using PliantError::PliantError;
+};
+struct RunError : PliantError {
+  using PliantError::PliantError;
+};
+[[noreturn]] void throw_status(pliant_status status, const std::string& where);
+
+class Executable {
+ public:
+  // Takes a copy of the artifact's bytes.
+  Executable(const void* bytes, size_t size, int threads);
+  Executable(const std::string& path, int threads);
+
+  // (name, dtype, shape of numbers and symbols, optional) of each
+  nanobind::list inputs() const { return describe(pliant_input_count(model_.get()), &pliant_describe_input); }
+  nanobind::list outputs() const { return describe(pliant_output_count(model_.get()), &pliant_describe_output); }
+  nanobind::dict info() const;
+  nanobind::dict stats() const;
+  // `dtypes[i]` replaces the dtype that array i shows, unless it is negative. Outputs come as (array, dtype); bf16 as u16.
+  nanobind::list run(const std::vector<std::string>& names, nanobind::list arrays, const std::vector<int>& dtypes) const;
+  void save(const std::string& path) const;
+
+ private:
+  struct Free {
+    void operator()(std::byte* p) const { std::free(p); }
+    void operator()(pliant_model* m) const { pliant_release_model(m); }
+  };
+  nanobind::list describe(size_t count, pliant_status (*read)(const pliant_model*, size_t, pliant_tensor_info*)) const;
+
+  std::unique_ptr<std::byte, Free> memory_;  // outlives model_
+  size_t size_ = 0;
+  std::string path_;  // of the file when there is no memory_
+  std::unique_ptr<pliant_model, Free> model_;
+};
+
+}  // namespace pliant::python
