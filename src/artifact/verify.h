@@ -9,13 +9,13 @@ namespace pliant::artifact {
 // Limits that keep every size computed from a program's tables far from overflow.
 inline constexpr size_t kMaxCode = 65536;  // code positions are 16 bits
 inline constexpr uint32_t kMaxSlots = 1u << 20;
-inline constexpr uint32_t kMaxEpochs = 4096;
+inline constexpr uint32_t kMaxEpochs = 512;
 
 // Holds when
 //   every table index, slot, key slot and code position is in range, and code ends in Return or Jump;
 //   every key slot is bound, and binds fit their inputs;
 //   every buffer is used only inside [first, last] and only where its epoch has been planned on every path;
-//   inputs and constants are only read, outputs only written after they could be sized;
+//   copies, reads and runtime functions write nothing but buffers and outputs;
 //   code offsets lie in `text`, relocations in `data`.
 // `constants_bytes` is the size of the constants section. False with one sentence in `error`.
 bool verify(const Program& program, uint64_t constants_bytes, std::string& error);

@@ -1,0 +1,251 @@
+#include "artifact/file.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "artifact/program_bytes.h"
+#include "artifact/sha256.h"
+#include "artifact/verify.h"
+
+namespace pliant::artifact {
+namespace {
+
+constexpr unsigned char kMagic[8] = {0x89, 'P', 'L', 'N', 'T', '\r', '\n', 0x1a};
+constexpr uint64_t kDigestBytes = 32;
+
+struct Header {
+  unsigned char magic[8];
+  uint32_t version;
+  uint32_t sections;
+  uint64_t file_bytes;
+  uint8_t reserved[40];
+};
+static_assert(sizeof(Header) == 64);
+
+enum class SectionKind : uint32_t { Tables, Text, Rodata, Data, Constants };
+struct Section {
+  SectionKind kind;
+  uint32_t variant;
+  uint64_t offset;
+  uint64_t bytes;
+};
+static_assert(sizeof(Section) == 24);
+
+uint64_t round_up(uint64_t v, uint64_t to) { return (v + to - 1) / to * to; }
+
+using Bytes = std::span<const std::byte>;
+
+// Where the constants of all variants go: equal bytes share one place.
+struct ConstantPlaces {
+  std::vector<std::vector<ConstantDesc>> of;  // [variant][constant]
+  std::vector<std::pair<uint64_t, Bytes>> contents;  // offset, bytes; ascending
+  uint64_t bytes = 0;
+};
+
+ConstantPlaces place_constants(std::span<const Variant> variants) {
+  std::map<size_t, int> of_size;
+  for (const Variant& v : variants)
+    for (Bytes c : v.constants) ++of_size[c.size()];
+  ConstantPlaces out;
+  std::map<std::pair<size_t, Sha256>, uint64_t> seen;
+  for (const Variant& v : variants) {
+    auto& descs = out.of.emplace_back();
+    for (Bytes c : v.constants) {
+      uint64_t offset = round_up(out.bytes, kConstantAlignment);
+      if (of_size[c.size()] > 1) {
+        auto [at, fresh] = seen.try_emplace({c.size(), sha256(c)}, offset);
+        if (!fresh) {
+          descs.push_back({at->second, c.size()});
+          continue;
+        }
+      }
+      descs.push_back({offset, c.size()});
+      out.contents.emplace_back(offset, c);
+      out.bytes = offset + c.size();
+    }
+  }
+  return out;
+}
+
+// Passes bytes on, hashes them and fills gaps with zeros.
+class Writer {
+ public:
+  explicit Writer(const Sink& sink) : sink_(sink) {}
+  bool put(Bytes bytes) {
+    if (bytes.empty()) return true;
+    digest_.update(bytes);
+    at_ += bytes.size();
+    return sink_(bytes);
+  }
+  bool pad_to(uint64_t offset) {
+    static constexpr std::byte zeros[kPageBytes] = {};
+    while (at_ < offset)
+      if (!put(Bytes(zeros).first(std::min(offset - at_, kPageBytes)))) return false;
+    return true;
+  }
+  bool put_digest() { return sink_(digest_.finish()); }
+
+ private:
+  const Sink& sink_;
+  DigestStream digest_;
+  uint64_t at_ = 0;
+};
+
+struct Plan {
+  Header header{};
+  std::vector<Section> sections;
+  std::vector<std::vector<std::byte>> tables;
+  ConstantPlaces constants;
+};
+
+Plan plan_file(std::span<const Variant> variants) {
+  Plan plan;
+  plan.constants = place_constants(variants);
+  uint64_t at = sizeof(Header) + sizeof(Section) * (4 * variants.size() + 1);
+  auto add = [&](SectionKind kind, size_t variant, uint64_t bytes, uint64_t alignment) {
+    at = round_up(at, alignment);
+    plan.sections.push_back({kind, static_cast<uint32_t>(variant), at, bytes});
+    at += bytes;
+  };
+  for (size_t i = 0; i < variants.size(); ++i) {
+    Program tables = variants[i].program;
+    tables.constants = plan.constants.of[i];
+    plan.tables.push_back(encode_tables(tables));
+    add(SectionKind::Tables, i, plan.tables[i].size(), 8);
+  }
+  for (size_t i = 0; i < variants.size(); ++i) {
+    const NativeImage& image = variants[i].program.image;
+    add(SectionKind::Text, i, image.text.size(), kPageBytes);
+    add(SectionKind::Rodata, i, image.rodata.size(), kPageBytes);
+    add(SectionKind::Data, i, image.data.size(), kPageBytes);
+  }
+  add(SectionKind::Constants, 0, plan.constants.bytes, kPageBytes);
+  std::memcpy(plan.header.magic, kMagic, sizeof kMagic);
+  plan.header.version = kFormatVersion;
+  plan.header.sections = static_cast<uint32_t>(plan.sections.size());
+  plan.header.file_bytes = at + kDigestBytes;
+  return plan;
+}
+
+bool write_planned(const Plan& plan, std::span<const Variant> variants, const Sink& sink) {
+  Writer w(sink);
+  if (!w.put(std::as_bytes(std::span(&plan.header, 1))) || !w.put(std::as_bytes(std::span(plan.sections)))) return false;
+  for (const Section& s : plan.sections) {
+    if (!w.pad_to(s.offset)) return false;
+    const NativeImage& image = variants[s.variant].program.image;
+    bool fine = true;
+    switch (s.kind) {
+      case SectionKind::Tables: fine = w.put(plan.tables[s.variant]); break;
+      case SectionKind::Text: fine = w.put(image.text); break;
+      case SectionKind::Rodata: fine = w.put(image.rodata); break;
+      case SectionKind::Data: fine = w.put(image.data); break;
+      case SectionKind::Constants:
+        for (const auto& [offset, bytes] : plan.constants.contents)
+          fine = fine && w.pad_to(s.offset + offset) && w.put(bytes);
+        break;
+    }
+    if (!fine) return false;
+  }
+  return w.put_digest();
+}
+
+bool fail(std::string& error, std::string text) {
+  error = std::move(text);
+  return false;
+}
+
+// Header, size and digest.
+bool check_frame(Bytes bytes, const ReadOptions& options, Header& header, Digest& digest, std::string& error) {
+  if (!has_magic(bytes)) return fail(error, "this is not a .pliant file");
+  if (bytes.size() < sizeof(Header) + kDigestBytes)
+    return fail(error, "the file is cut short: " + std::to_string(bytes.size()) + " bytes cannot hold its header");
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (header.version != kFormatVersion)
+    return fail(error, "the file has format version " + std::to_string(header.version) + " but this runtime reads version " +
+                           std::to_string(kFormatVersion) + "; compile the model again");
+  if (header.file_bytes != bytes.size())
+    return fail(error, (header.file_bytes > bytes.size() ? "the file is cut short: it has " : "the file is too long: it has ") +
+                           std::to_string(bytes.size()) + " bytes but should have " + std::to_string(header.file_bytes));
+  std::memcpy(digest.data(), bytes.data() + bytes.size() - kDigestBytes, kDigestBytes);
+  if (options.check_digest && digest_of(bytes.first(bytes.size() - kDigestBytes), options.threads) != digest)
+    return fail(error, "the file is damaged: its contents do not match its digest");
+  return true;
+}
+
+// The section table: kinds as the writer orders them, ascending, aligned, inside the file.
+bool check_sections(std::span<const Section> sections, uint64_t end, std::string& error) {
+  const size_t variants = sections.size() / 4;
+  uint64_t at = sizeof(Header) + sections.size_bytes();
+  for (size_t i = 0; i < sections.size(); ++i) {
+    const Section& s = sections[i];
+    const bool tables = i < variants, constants = i + 1 == sections.size();
+    const auto kind = tables ? SectionKind::Tables
+                             : constants ? SectionKind::Constants
+                                         : static_cast<SectionKind>(1 + (i - variants) % 3);
+    const size_t variant = tables ? i : constants ? 0 : (i - variants) / 3;
+    if (s.kind != kind || s.variant != variant)
+      return fail(error, "section " + std::to_string(i) + " of the file is of the wrong kind");
+    if (s.offset < at || s.offset > end || s.bytes > end - s.offset || s.offset % (tables ? 8 : kPageBytes) != 0)
+      return fail(error, "section " + std::to_string(i) + " of the file lies outside it");
+    at = s.offset + s.bytes;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool has_magic(Bytes bytes) { return bytes.size() >= sizeof kMagic && std::memcmp(bytes.data(), kMagic, sizeof kMagic) == 0; }
+
+std::vector<std::byte> write_file(std::span<const Variant> variants) {
+  const Plan plan = plan_file(variants);
+  std::vector<std::byte> out;
+  out.reserve(plan.header.file_bytes);
+  write_planned(plan, variants, [&](Bytes bytes) {
+    out.insert(out.end(), bytes.begin(), bytes.end());
+    return true;
+  });
+  return out;
+}
+
+bool write_file(std::span<const Variant> variants, const Sink& sink) {
+  return write_planned(plan_file(variants), variants, sink);
+}
+
+bool open_file(Bytes bytes, const ReadOptions& options, FileView& out, std::string& error) {
+  Header header;
+  if (!check_frame(bytes, options, header, out.digest, error)) return false;
+  const uint64_t end = bytes.size() - kDigestBytes;
+  const uint64_t count = header.sections;
+  if (count < 5 || count % 4 != 1 || count > (end - sizeof(Header)) / sizeof(Section))
+    return fail(error, "the file has an impossible number of sections, " + std::to_string(count));
+  std::vector<Section> sections(count);
+  std::memcpy(sections.data(), bytes.data() + sizeof(Header), count * sizeof(Section));
+  if (!check_sections(sections, end, error)) return false;
+  auto part = [&](size_t i) { return bytes.subspan(sections[i].offset, sections[i].bytes); };
+  const size_t variants = count / 4;
+  out.variants.clear();
+  for (size_t v = 0; v < variants; ++v) {
+    size_t image = variants + 3 * v;
+    VariantView& view = out.variants.emplace_back();
+    view.tables = part(v);
+    view.text = part(image);
+    view.rodata = part(image + 1);
+    view.data = part(image + 2);
+    if (!decode_target(view.tables, view.target, view.features))
+      return fail(error, "the tables of variant " + std::to_string(v) + " are malformed");
+  }
+  out.constants = part(count - 1);
+  return true;
+}
+
+bool read_program(const FileView& view, size_t variant, Program& out, std::string& error) {
+  const VariantView& v = view.variants[variant];
+  if (!decode_tables(v.tables, out)) return fail(error, "the tables of variant " + std::to_string(variant) + " are malformed");
+  out.image.text.assign(v.text.begin(), v.text.end());
+  out.image.rodata.assign(v.rodata.begin(), v.rodata.end());
+  out.image.data.assign(v.data.begin(), v.data.end());
+  return verify(out, view.constants.size(), error);
+}
+
+}  // namespace pliant::artifact

@@ -1,0 +1,205 @@
+#include "artifact/sha256.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <vector>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
+
+namespace pliant::artifact {
+namespace {
+
+// The first 32 bits of the fractional parts of the cube roots of the first 64 primes.
+alignas(16) constexpr uint32_t kRound[64] = {
+    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5, 0xd807aa98, 0x12835b01, 0x243185be,
+    0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174, 0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa,
+    0x5cb0a9dc, 0x76f988da, 0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967, 0x27b70a85,
+    0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85, 0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3,
+    0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070, 0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f,
+    0x682e6ff3, 0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
+
+uint32_t rotate(uint32_t x, int n) { return x >> n | x << (32 - n); }
+uint32_t big_endian(const std::byte* p) {
+  uint32_t v;
+  std::memcpy(&v, p, 4);
+  return __builtin_bswap32(v);
+}
+
+void portable_block(uint32_t state[8], const std::byte* data) {
+  uint32_t w[64];
+  for (int i = 0; i < 16; ++i) w[i] = big_endian(data + 4 * i);
+  for (int i = 16; i < 64; ++i) {
+    uint32_t a = w[i - 15], b = w[i - 2];
+    w[i] = w[i - 16] + w[i - 7] + (rotate(a, 7) ^ rotate(a, 18) ^ a >> 3) + (rotate(b, 17) ^ rotate(b, 19) ^ b >> 10);
+  }
+  uint32_t v[8];
+  std::memcpy(v, state, sizeof v);
+  for (int i = 0; i < 64; ++i) {
+    uint32_t choice = (v[4] & v[5]) ^ (~v[4] & v[6]);
+    uint32_t majority = (v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]);
+    uint32_t t1 = v[7] + (rotate(v[4], 6) ^ rotate(v[4], 11) ^ rotate(v[4], 25)) + choice + kRound[i] + w[i];
+    uint32_t t2 = (rotate(v[0], 2) ^ rotate(v[0], 13) ^ rotate(v[0], 22)) + majority;
+    for (int k = 7; k > 0; --k) v[k] = v[k - 1];
+    v[4] += t1;
+    v[0] = t1 + t2;
+  }
+  for (int i = 0; i < 8; ++i) state[i] += v[i];
+}
+
+#if defined(__x86_64__)
+bool has_sha_instructions() {
+  unsigned a, b, c, d;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b >> 29 & 1)) return false;
+  return __get_cpuid(1, &a, &b, &c, &d) && (c >> 19 & 1);  // SSE4.1, for the blends and shuffles around them
+}
+
+// Four rounds at a time: the instructions keep the state as the halves (a b e f) and (c d g h).
+__attribute__((target("sha,sse4.1,ssse3"))) void instruction_blocks(uint32_t state[8], const std::byte* data, size_t blocks) {
+  const __m128i swap = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+  __m128i dcba = _mm_loadu_si128(reinterpret_cast<const __m128i*>(state));
+  __m128i hgfe = _mm_loadu_si128(reinterpret_cast<const __m128i*>(state + 4));
+  __m128i cdab = _mm_shuffle_epi32(dcba, 0xb1);
+  __m128i efgh = _mm_shuffle_epi32(hgfe, 0x1b);
+  __m128i abef = _mm_alignr_epi8(cdab, efgh, 8);
+  __m128i cdgh = _mm_blend_epi16(efgh, cdab, 0xf0);
+  for (; blocks > 0; --blocks, data += 64) {
+    const __m128i abef_before = abef, cdgh_before = cdgh;
+    __m128i w[4];
+    for (int i = 0; i < 16; ++i) {
+      __m128i& now = w[i & 3];
+      if (i < 4) {
+        now = _mm_shuffle_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(data + 16 * i)), swap);
+      } else {
+        const __m128i last = w[(i + 3) & 3], before = w[(i + 2) & 3];
+        now = _mm_add_epi32(_mm_sha256msg1_epu32(now, w[(i + 1) & 3]), _mm_alignr_epi8(last, before, 4));
+        now = _mm_sha256msg2_epu32(now, last);
+      }
+      __m128i sum = _mm_add_epi32(now, _mm_load_si128(reinterpret_cast<const __m128i*>(kRound + 4 * i)));
+      cdgh = _mm_sha256rnds2_epu32(cdgh, abef, sum);
+      abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(sum, 0x0e));
+    }
+    abef = _mm_add_epi32(abef, abef_before);
+    cdgh = _mm_add_epi32(cdgh, cdgh_before);
+  }
+  __m128i feba = _mm_shuffle_epi32(abef, 0x1b);
+  __m128i dchg = _mm_shuffle_epi32(cdgh, 0xb1);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(state), _mm_blend_epi16(feba, dchg, 0xf0));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(state + 4), _mm_alignr_epi8(dchg, feba, 8));
+}
+#endif
+
+}  // namespace
+
+Sha256Path sha256_path() {
+#if defined(__x86_64__)
+  static const bool instructions = has_sha_instructions();
+  if (instructions) return Sha256Path::Instructions;
+#endif
+  return Sha256Path::Portable;
+}
+
+void sha256_blocks(Sha256Path path, uint32_t state[8], const std::byte* data, size_t blocks) {
+#if defined(__x86_64__)
+  if (path == Sha256Path::Instructions) return instruction_blocks(state, data, blocks);
+#endif
+  (void)path;
+  for (; blocks > 0; --blocks, data += 64) portable_block(state, data);
+}
+
+Sha256Stream::Sha256Stream()
+    : state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19} {}
+
+void Sha256Stream::update(std::span<const std::byte> bytes) {
+  total_ += bytes.size();
+  const Sha256Path path = sha256_path();
+  if (filled_ > 0) {
+    size_t part = std::min(bytes.size(), sizeof block_ - filled_);
+    std::memcpy(block_ + filled_, bytes.data(), part);
+    filled_ += part;
+    bytes = bytes.subspan(part);
+    if (filled_ < sizeof block_) return;
+    sha256_blocks(path, state_, block_, 1);
+    filled_ = 0;
+  }
+  size_t blocks = bytes.size() / sizeof block_;
+  sha256_blocks(path, state_, bytes.data(), blocks);
+  bytes = bytes.subspan(blocks * sizeof block_);
+  if (!bytes.empty()) std::memcpy(block_, bytes.data(), bytes.size());
+  filled_ = bytes.size();
+}
+
+Sha256 Sha256Stream::finish() {
+  const uint64_t bits = total_ * 8;
+  std::byte tail[72] = {std::byte{0x80}};
+  size_t zeros = (filled_ < 56 ? 56 : 120) - filled_;
+  for (int i = 0; i < 8; ++i) tail[zeros + static_cast<size_t>(i)] = static_cast<std::byte>(bits >> (56 - 8 * i));
+  update({tail, zeros + 8});
+  Sha256 out;
+  for (size_t i = 0; i < 8; ++i) {
+    uint32_t v = __builtin_bswap32(state_[i]);
+    std::memcpy(out.data() + 4 * i, &v, 4);
+  }
+  return out;
+}
+
+Sha256 sha256(std::span<const std::byte> bytes) {
+  Sha256Stream s;
+  s.update(bytes);
+  return s.finish();
+}
+
+namespace {
+struct Pieces {
+  std::span<const std::byte> bytes;
+  std::vector<Sha256> each;
+  std::atomic<size_t> next{0};
+};
+void* hash_pieces(void* argument) {
+  Pieces& p = *static_cast<Pieces*>(argument);
+  for (size_t i; (i = p.next.fetch_add(1, std::memory_order_relaxed)) < p.each.size();) {
+    size_t begin = i * kDigestPiece;
+    p.each[i] = sha256(p.bytes.subspan(begin, std::min(kDigestPiece, p.bytes.size() - begin)));
+  }
+  return nullptr;
+}
+}  // namespace
+
+Sha256 digest_of(std::span<const std::byte> bytes, int threads) {
+  Pieces pieces{bytes, std::vector<Sha256>((bytes.size() + kDigestPiece - 1) / kDigestPiece)};
+  // A thread costs about as much as hashing a few pieces. One that cannot be started is done without.
+  size_t helpers = std::min(static_cast<size_t>(threads > 1 ? threads - 1 : 0), pieces.each.size() / 4);
+  std::vector<pthread_t> others;
+  for (size_t i = 0; i < helpers; ++i) {
+    pthread_t t;
+    if (pthread_create(&t, nullptr, &hash_pieces, &pieces) == 0) others.push_back(t);
+  }
+  hash_pieces(&pieces);
+  for (pthread_t t : others) pthread_join(t, nullptr);
+  return sha256(std::as_bytes(std::span(pieces.each)));
+}
+
+void DigestStream::update(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    size_t part = std::min(bytes.size(), kDigestPiece - in_piece_);
+    piece_.update(bytes.first(part));
+    in_piece_ += part;
+    bytes = bytes.subspan(part);
+    if (in_piece_ < kDigestPiece) continue;
+    outer_.update(piece_.finish());
+    piece_ = Sha256Stream();
+    in_piece_ = 0;
+  }
+}
+
+Sha256 DigestStream::finish() {
+  if (in_piece_ > 0) outer_.update(piece_.finish());
+  return outer_.finish();
+}
+
+}  // namespace pliant::artifact

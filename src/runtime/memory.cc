@@ -1,0 +1,169 @@
+#include "runtime/memory.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cinttypes>
+#include <cstdlib>
+#include <cstring>
+
+namespace pliant::runtime {
+namespace {
+
+constexpr uint64_t kHugePage = 2u << 20;
+constexpr uint64_t kReservation = uint64_t{64} << 30;
+// Larger requests are refused before the kernel sees them, so that sums with them cannot wrap.
+constexpr uint64_t kAddressSpace = uint64_t{1} << 46;
+
+std::byte* align(std::byte* p, uint64_t to) {
+  return reinterpret_cast<std::byte*>(round_up(reinterpret_cast<uint64_t>(p), to));
+}
+
+pliant_status out_of_memory(uint64_t bytes) {
+  return fail(PLIANT_OUT_OF_MEMORY, "no memory for %" PRIu64 " bytes of intermediate tensors", bytes);
+}
+
+}  // namespace
+
+Mapping& Mapping::operator=(Mapping&& other) noexcept {
+  std::swap(base_, other.base_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+void Mapping::unmap() {
+  if (base_ != nullptr) munmap(base_, size_);
+}
+
+pliant_status Mapping::map_file(const char* path) {
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return fail(PLIANT_FILE_ERROR, "cannot open '%s': %s", path, std::strerror(errno));
+  struct stat info;
+  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+    close(fd);
+    return fail(PLIANT_FILE_ERROR, "'%s' is not a regular file", path);
+  }
+  size_ = static_cast<uint64_t>(info.st_size);
+  if (size_ == 0) {
+    close(fd);
+    return fail(PLIANT_BAD_ARTIFACT, "'%s' is empty", path);
+  }
+  void* p = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
+  const int error = errno;
+  close(fd);
+  if (p == MAP_FAILED) return fail(PLIANT_FILE_ERROR, "cannot map '%s': %s", path, std::strerror(error));
+  base_ = static_cast<std::byte*>(p);
+  madvise(base_, size_, MADV_WILLNEED);
+  return PLIANT_OK;
+}
+
+pliant_status Mapping::map_memory(uint64_t bytes) {
+  const bool huge = bytes >= kHugePage;
+  const uint64_t total = round_up(bytes, 4096) + (huge ? kHugePage : 0);
+  void* p = mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) return fail(PLIANT_OUT_OF_MEMORY, "no memory for %" PRIu64 " bytes", bytes);
+  base_ = static_cast<std::byte*>(p);
+  size_ = total;
+  if (!huge) return PLIANT_OK;
+  std::byte* begin = align(base_, kHugePage);
+  if (begin > base_) munmap(base_, static_cast<size_t>(begin - base_));
+  size_ = static_cast<uint64_t>(base_ + total - begin);
+  base_ = begin;
+  madvise(base_, size_, MADV_HUGEPAGE);
+  return PLIANT_OK;
+}
+
+Arena::~Arena() {
+  if (reserved_at_ != nullptr) munmap(reserved_at_, reserved_);
+}
+
+pliant_status Arena::reserve(uint64_t bytes) {
+  if (reserved_at_ != nullptr) munmap(reserved_at_, reserved_);
+  reserved_at_ = base_ = nullptr;
+  committed_ = usable_ = 0;
+  ++generation_;
+  const uint64_t least = round_up(bytes, kHugePage) + kHugePage;
+  // A limit on address space makes the usual reservation fail; then less must do.
+  for (uint64_t size = std::max(least, kReservation);; size = std::max(least, size / 4)) {
+    void* p = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p != MAP_FAILED) {
+      reserved_at_ = static_cast<std::byte*>(p);
+      reserved_ = size;
+      base_ = align(reserved_at_, kHugePage);
+      usable_ = static_cast<uint64_t>(reserved_at_ + reserved_ - base_);
+      return PLIANT_OK;
+    }
+    if (size == least) return out_of_memory(bytes);
+  }
+}
+
+pliant_status Arena::commit(uint64_t bytes, bool pinned) {
+  if (bytes <= committed_) return PLIANT_OK;
+  if (bytes > kAddressSpace || (pinned && bytes > usable_)) return out_of_memory(bytes);
+  if (bytes > usable_) PLIANT_TRY(reserve(bytes));
+  const uint64_t until = std::min(round_up(bytes, bytes < kHugePage ? 65536 : kHugePage), usable_);
+  if (mprotect(base_ + committed_, until - committed_, PROT_READ | PROT_WRITE) != 0) return out_of_memory(bytes);
+  if (until >= 2 * kHugePage) madvise(base_, until, MADV_HUGEPAGE);
+  committed_ = until;
+  return PLIANT_OK;
+}
+
+pliant_buffer* BlockPool::allocate(uint64_t bytes) {
+  if (bytes > kAddressSpace) return nullptr;
+  const uint64_t capacity = round_up(std::max<uint64_t>(bytes, 1), kAlignment);
+  std::lock_guard<std::mutex> lock(mutex_);
+  int best = -1;
+  for (int i = 0; i < kept_count_; ++i)
+    if (kept_[i]->capacity >= capacity && kept_[i]->capacity <= 2 * capacity &&
+        (best < 0 || kept_[i]->capacity < kept_[best]->capacity))
+      best = i;
+  pliant_buffer* block;
+  if (best >= 0) {
+    block = kept_[best];
+    kept_[best] = kept_[--kept_count_];
+    kept_bytes_ -= block->capacity;
+  } else {
+    void* p = std::aligned_alloc(kAlignment, sizeof(pliant_buffer) + capacity);
+    if (p == nullptr) return nullptr;
+    block = new (p) pliant_buffer;
+    block->capacity = capacity;
+    block->pool = this;
+  }
+  block->references.store(1, std::memory_order_relaxed);
+  ++references_;
+  return block;
+}
+
+void BlockPool::release(pliant_buffer* block) {
+  bool last;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (kept_count_ < kKept && kept_bytes_ + block->capacity <= kKeptBytes) {
+      kept_[kept_count_++] = block;
+      kept_bytes_ += block->capacity;
+    } else {
+      std::free(block);
+    }
+    last = --references_ == 0;
+  }
+  if (last) delete this;
+}
+
+void BlockPool::drop() {
+  bool last;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    last = --references_ == 0;
+  }
+  if (last) delete this;
+}
+
+BlockPool::~BlockPool() {
+  for (int i = 0; i < kept_count_; ++i) std::free(kept_[i]);
+}
+
+}  // namespace pliant::runtime

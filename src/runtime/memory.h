@@ -1,0 +1,87 @@
+// Memory of the runtime that is not the C++ heap's: mapped files, arenas that grow in place, and the blocks of outputs.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+#include "runtime/error.h"
+
+namespace pliant::runtime {
+
+inline constexpr uint64_t kAlignment = 64;
+inline constexpr uint64_t round_up(uint64_t v, uint64_t to) { return (v + to - 1) / to * to; }
+
+// A range of mapped pages, unmapped when it goes.
+class Mapping {
+ public:
+  Mapping() = default;
+  Mapping(Mapping&& other) noexcept : base_(other.base_), size_(other.size_) { other.base_ = nullptr, other.size_ = 0; }
+  Mapping& operator=(Mapping&& other) noexcept;
+  ~Mapping() { unmap(); }
+  pliant_status map_file(const char* path);
+  // Zeroed private memory; base at a multiple of 2 MiB and huge pages allowed when it is larger than that.
+  pliant_status map_memory(uint64_t bytes);
+  std::byte* data() const { return base_; }
+  uint64_t size() const { return size_; }
+
+ private:
+  void unmap();
+  std::byte* base_ = nullptr;
+  uint64_t size_ = 0;
+};
+
+// One growing block: address space is reserved once, pages are committed as needed and kept. The base moves only when the
+// reservation was too small, which changes `generation`.
+class Arena {
+ public:
+  Arena() = default;
+  Arena(const Arena&) = delete;
+  ~Arena();
+  // Makes [base, base + bytes) usable. The contents are kept unless the base moves; `pinned` refuses to move it.
+  pliant_status commit(uint64_t bytes, bool pinned);
+  std::byte* base() const { return base_; }
+  uint64_t committed() const { return committed_; }
+  uint32_t generation() const { return generation_; }
+
+ private:
+  pliant_status reserve(uint64_t bytes);
+  std::byte* base_ = nullptr;
+  std::byte* reserved_at_ = nullptr;
+  uint64_t reserved_ = 0, committed_ = 0, usable_ = 0;
+  uint32_t generation_ = 0;
+};
+
+// Blocks for outputs. Released blocks are kept for the next run up to a bound; the pool lives until its owner and all its
+// blocks are gone.
+class BlockPool {
+ public:
+  static BlockPool* create() { return new BlockPool; }
+  // Null when there is no memory. One reference; data is 64-byte aligned.
+  pliant_buffer* allocate(uint64_t bytes);
+  void release(pliant_buffer* block);
+  // The owner's reference.
+  void drop();
+
+ private:
+  BlockPool() = default;
+  ~BlockPool();
+  static constexpr int kKept = 16;
+  static constexpr uint64_t kKeptBytes = 64u << 20;
+  std::mutex mutex_;
+  pliant_buffer* kept_[kKept] = {};
+  int kept_count_ = 0;
+  uint64_t kept_bytes_ = 0;
+  uint64_t references_ = 1;
+};
+
+}  // namespace pliant::runtime
+
+// Stands directly before the data of a block.
+struct alignas(64) pliant_buffer {
+  std::atomic<uint32_t> references;
+  uint64_t capacity;
+  pliant::runtime::BlockPool* pool;
+  void* data() { return this + 1; }
+};
+static_assert(sizeof(pliant_buffer) == 64);
