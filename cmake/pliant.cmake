@@ -42,6 +42,11 @@ if(PLIANT_COMPILER AND NOT LLVM_DIR AND NOT DEFINED ENV{LLVM_DIR})
     message(STATUS "no LLVM from Python; looking for one of the system (./dev setup installs the pinned one)")
   endif()
 endif()
+if(LLVM_DIR)
+  # Its own zlib and zstd lie beside it.
+  get_filename_component(llvm_prefix ${LLVM_DIR}/../../.. ABSOLUTE)
+  list(APPEND CMAKE_PREFIX_PATH ${llvm_prefix})
+endif()
 
 # pliant_layer(NAME FOLDER [deps...]): the static library pliant_NAME from every .cc of src/FOLDER except tests.
 function(pliant_layer name folder)

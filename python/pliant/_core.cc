@@ -30,9 +30,9 @@ struct Options {
 driver::CompileOptions to_driver(const Options& o) {
   driver::CompileOptions d{o.target, o.precision, o.opt_level, o.threads, o.shapes, o.bounds, o.likely, o.dump_dir, o.check_passes, {}};
   if (!o.progress.is_none()) {
-    d.progress = [function = o.progress.ptr()](const std::string& stage, double fraction) {
+    d.progress = [function = nb::handle(o.progress)](const std::string& stage, double fraction) {
       nb::gil_scoped_acquire locked;
-      nb::handle(function)(stage, fraction);
+      function(stage, fraction);
     };
   }
   return d;
