@@ -83,17 +83,20 @@ enum class AtomKind : uint8_t { Symbol, FloorDiv, Mod, Min, Max, Broadcast, Valu
 
 // An atom: Symbol has `symbol`; FloorDiv, Mod, Min, Max, Broadcast have `args` (two for FloorDiv and Mod, two or more,
 // sorted, for the others); Value has `scalar`.
+struct SymbolInfo;
 struct Atom {
   uint32_t id;
   AtomKind kind;
   SymbolId symbol = 0;
   std::vector<Dim> args;
   const ScalarNode* scalar = nullptr;
+  const SymbolInfo* info = nullptr;  // Symbol: its facts
 };
 // A product of atoms with powers, sorted by atom id; empty is the constant 1.
 struct Monomial {
   uint32_t id;
   std::vector<std::pair<const Atom*, uint32_t>> factors;
+  bool has_quotient = false;  // some factor is a FloorDiv
 };
 struct DimNode {
   Context* ctx;
@@ -205,6 +208,14 @@ Scalar less_equal(Dim a, Dim b);
 Scalar equal(Dim a, Dim b);
 Scalar logical_and(Scalar a, Scalar b);
 
+// Text of a Scalar, fully parenthesised: `(x[i, j] * f32(0.5))`, `select((index(i) < index(n)), a[i], f32(0))`, `cast<f32>(…)`.
+// `tensor_name` names the tensors that Loads read; without it they are `t<id>`.
+using TensorNames = std::function<std::string(TensorId)>;
+std::string print(Scalar s, const TensorNames& tensor_name = {});
+std::string print(Dim d, const TensorNames& tensor_name = {});
+// A name as the texts show it: in backquotes where it is not a plain identifier.
+std::string quoted(const std::string& name);
+
 using DimMap = std::unordered_map<SymbolId, Dim>;
 Dim substitute(Dim d, const DimMap& map);
 // Replaces symbols in every index of `s`, and Loads through `load` where given (it gets the Load with its indices already
@@ -257,6 +268,16 @@ class Context {
   // Text: `batch*196 + 3`, `floordiv(h + 1, 2)`, `min(a, b)`. Names of odd characters are quoted with '`'. Parsing an unknown
   // name is an error unless `declare` is set, which makes the symbol with default facts.
   Result<Dim> parse_dim(std::string_view text, bool declare = false);
+  // Parses what print(Scalar) gives. `resolve` finds the tensor or buffer that a Load names. With `length`, text may follow the
+  // expression, and `length` gets the number of characters read.
+  struct TensorRef {
+    TensorId id;
+    DType dtype;
+  };
+  using ResolveTensor = std::function<std::optional<TensorRef>(const std::string& name)>;
+  Result<Scalar> parse_scalar(std::string_view text, const ResolveTensor& resolve = {}, bool declare = false,
+                              size_t* length = nullptr);
+  Result<Dim> parse_dim(std::string_view text, const ResolveTensor& resolve, bool declare, size_t* length = nullptr);
 
  private:
   friend struct Interner;
