@@ -18,6 +18,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -288,6 +289,12 @@ class Context {
   Impl& impl() { return *impl_; }
 };
 
+}  // namespace pliant::expr
+
+namespace pliant::expr {
+// Messages of tests and checks show the text.
+inline std::ostream& operator<<(std::ostream& out, Dim d) { return out << d.str(); }
+inline std::ostream& operator<<(std::ostream& out, Scalar s) { return out << s.str(); }
 }  // namespace pliant::expr
 
 template <>

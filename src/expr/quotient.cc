@@ -22,6 +22,7 @@ int64_t floor_div(int64_t a, int64_t b) {
 // The quotient when every value of r gives the same one.
 std::optional<Dim> fixed_quotient(Dim r, Dim b) {
   Context& ctx = *r->ctx;
+  if (r.is_const(0)) return r;
   if (b.is_const()) {
     const Interval i = ctx.range(r);
     if (i.lo == INT64_MIN || i.hi == INT64_MAX) return std::nullopt;
