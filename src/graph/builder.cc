@@ -65,6 +65,13 @@ ValueId FunctionBuilder::append_const(ConstantPtr data, LocPtr loc) {
   return append("core.const", {{"value", std::move(data)}}, {}, {std::move(type)}, std::move(loc))[0];
 }
 
+void FunctionBuilder::add_obligation(Obligation o) {
+  for (const Obligation& known : f_.obligations) {
+    if (known.kind == o.kind && known.a == o.a && known.b == o.b) return;
+  }
+  f_.obligations.push_back(std::move(o));
+}
+
 void FunctionBuilder::set_results(std::vector<ValueId> results, std::vector<std::string> names) {
   PLIANT_CHECK(results.size() == names.size()) << results.size() << " results but " << names.size() << " names";
   f_.results = std::move(results);

@@ -158,6 +158,7 @@ class FunctionBuilder {
   static FunctionBuilder rewriting(const Function& like);
   ValueId add_value(Type type, std::string name = "");
   ValueId add_param(Type type, std::string name, ConstantPtr default_value = nullptr);
+  void set_name(ValueId v, std::string name) { f_.values[v].name = std::move(name); }
   void set_type(ValueId v, Type type) { f_.values[v].type = std::move(type); }
   void append(Node node);  // requires node.loc
   // Appends a node with fresh outputs of these types.
@@ -165,11 +166,14 @@ class FunctionBuilder {
   // Needs the expression context where the constant has axes: given to the constructor, or found in the type of any value
   // before.
   ValueId append_const(ConstantPtr data, LocPtr loc);
-  void add_obligation(Obligation o) { f_.obligations.push_back(std::move(o)); }
+  // A fact that is required already is not added again: the first message stands.
+  void add_obligation(Obligation o);
   void set_results(std::vector<ValueId> results, std::vector<std::string> names);
   void begin_region(std::vector<ValueId> params);
   std::shared_ptr<const Region> end_region(std::vector<ValueId> results);
   const Function& peek() const { return f_; }
+  // The list that `append` appends to: the innermost open region's, or the function's.
+  const std::vector<Node>& current_nodes() const { return open_.empty() ? f_.nodes : open_.back().nodes; }
   FunctionPtr finish();
 
  private:

@@ -1,0 +1,112 @@
+// Common subexpressions: of two nodes that compute the same from the same values, the second is dropped. Constants of equal
+// content are one as well. A region sees what the enclosing function has computed before it.
+//
+//   %2 = math.exp(%0) : f32[n]          →     %2 = math.exp(%0) : f32[n]
+//   %3 = math.exp(%0) : f32[n]                %3 = math.add(%2, %2) : f32[n]
+//   %4 = math.add(%2, %3) : f32[n]            return %3 "out"
+//   return %4 "out"
+#include <algorithm>
+#include <unordered_map>
+
+#include "graph/content_hash.h"
+#include "passes/pass.h"
+#include "passes/rewrite/sweep.h"
+
+namespace pliant::passes {
+namespace {
+
+using graph::Node;
+using graph::ValueId;
+
+size_t mix(size_t seed, size_t v) { return (seed ^ v) * 0x9e3779b97f4a7c15ull + (seed >> 7); }
+
+size_t hash_attr(const graph::AttrValue& v) {
+  if (const auto* c = std::get_if<graph::ConstantPtr>(&v)) {
+    // A sample is enough to spread them; equality looks at every byte.
+    size_t seed = mix((*c)->bytes, static_cast<size_t>((*c)->dtype));
+    return graph::content_hash((*c)->data, std::min<size_t>((*c)->bytes, 1024), seed).lo;
+  }
+  if (const auto* i = std::get_if<int64_t>(&v)) return static_cast<size_t>(*i);
+  if (const auto* d = std::get_if<double>(&v)) return graph::content_hash(d, sizeof *d, 1).lo;
+  if (const auto* d = std::get_if<expr::Dim>(&v)) return std::hash<expr::Dim>()(*d);
+  if (const auto* s = std::get_if<std::string>(&v)) return std::hash<std::string>()(*s);
+  size_t seed = v.index();
+  if (const auto* l = std::get_if<std::vector<int64_t>>(&v)) {
+    for (int64_t i : *l) seed = mix(seed, static_cast<size_t>(i));
+  } else if (const auto* ld = std::get_if<std::vector<expr::Dim>>(&v)) {
+    for (expr::Dim d : *ld) seed = mix(seed, std::hash<expr::Dim>()(d));
+  }
+  return seed;
+}
+
+size_t hash_node(const Node& n) {
+  size_t seed = std::hash<std::string>()(n.op);
+  for (ValueId v : n.inputs) seed = mix(seed, v);
+  for (const auto& [name, value] : n.attrs.all()) seed = mix(mix(seed, std::hash<std::string>()(name)), hash_attr(value));
+  return seed;
+}
+
+bool same_computation(const Node& a, const Node& b) {
+  return a.op == b.op && a.inputs == b.inputs && a.outputs.size() == b.outputs.size() && a.attrs == b.attrs;
+}
+
+class Cse {
+ public:
+  Cse(const graph::FunctionPtr& f, expr::Context& ctx) : sweep_(f, ctx) { index_regions(f->nodes, {}); }
+
+  Result<graph::FunctionPtr> run() {
+    return sweep_.run([&](const Node& n) -> Result<Sweep::Action> { return visit(n); });
+  }
+
+ private:
+  using Path = std::vector<const graph::Region*>;  // the regions that enclose a node, outermost first
+
+  void index_regions(const std::vector<Node>& nodes, const Path& path) {
+    for (const Node& n : nodes) {
+      for (ValueId v : n.outputs) path_of_[v] = path;
+      for (const auto& region : n.regions) {
+        Path inner = path;
+        inner.push_back(region.get());
+        index_regions(region->nodes, inner);
+      }
+    }
+  }
+
+  // `seen` is in scope at `n` when its regions enclose n as well.
+  bool in_scope(const Node& seen, const Node& n) const {
+    const Path& a = path_of_.at(seen.outputs[0]);
+    const Path& b = path_of_.at(n.outputs[0]);
+    return a.size() <= b.size() && std::equal(a.begin(), a.end(), b.begin());
+  }
+
+  Sweep::Action visit(const Node& n) {
+    if (n.outputs.empty() || !n.regions.empty()) return Sweep::Action::Keep;
+    size_t hash = hash_node(n);
+    auto [begin, end] = seen_.equal_range(hash);
+    for (auto it = begin; it != end; ++it) {
+      const Node& other = it->second;
+      if (!same_computation(other, n) || !in_scope(other, n)) continue;
+      bool replaceable = true;
+      for (size_t i = 0; i < n.outputs.size(); ++i) replaceable &= sweep_.can_replace(n.outputs[i], other.outputs[i]);
+      if (!replaceable) continue;
+      for (size_t i = 0; i < n.outputs.size(); ++i) sweep_.replace(n.outputs[i], other.outputs[i]);
+      return Sweep::Action::Drop;
+    }
+    seen_.emplace(hash, n);
+    return Sweep::Action::Keep;
+  }
+
+  Sweep sweep_;
+  std::unordered_multimap<size_t, Node> seen_;
+  std::unordered_map<ValueId, Path> path_of_;
+};
+
+}  // namespace
+
+PassDef pass_cse() {
+  return {.name = "cse", .summary = "computes equal things once", .run = [](const graph::FunctionPtr& f, PassContext& c) {
+            return Cse(f, c.ctx).run();
+          }};
+}
+
+}  // namespace pliant::passes

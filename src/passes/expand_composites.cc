@@ -1,0 +1,48 @@
+// Operators that are defined through others are replaced by their definition, again and again until none is left.
+//
+//   %3 = nn.gemm(%0, %1, %2) : f32[m, n]     →     %3 = nn.matmul(%0, %1) : f32[m, n]
+//   return %3 "out"                                %4 = math.add(%3, %2) : f32[m, n]
+//                                                  return %4 "out"
+#include "ops/op.h"
+#include "passes/pass.h"
+#include "passes/rewrite/sweep.h"
+
+namespace pliant::passes {
+namespace {
+
+using graph::Node;
+
+// Definitions are not recursive, so a chain of them is short.
+constexpr int kMostRounds = 16;
+
+Result<graph::FunctionPtr> expand_once(const graph::FunctionPtr& f, expr::Context& ctx) {
+  Sweep sweep(f, ctx);
+  return sweep.run([&](const Node& n) -> Result<Sweep::Action> {
+    const ops::OpDef* op = ops::find_op(n.op);
+    if (op == nullptr || !op->expand) return Sweep::Action::Keep;
+    ops::ExpandContext c{sweep.builder(), ctx, n};
+    std::vector<graph::ValueId> values = TRY(op->expand(c));
+    PLIANT_CHECK(values.size() >= n.outputs.size()) << n.op << " expands to " << values.size() << " outputs";
+    for (size_t i = 0; i < n.outputs.size(); ++i) sweep.replace(n.outputs[i], values[i]);
+    return Sweep::Action::Drop;
+  });
+}
+
+}  // namespace
+
+PassDef pass_expand_composites() {
+  return {.name = "expand-composites",
+          .summary = "replaces operators that are defined through others",
+          .run = [](const graph::FunctionPtr& f, PassContext& c) -> Result<graph::FunctionPtr> {
+            graph::FunctionPtr current = f;
+            for (int round = 0; round < kMostRounds; ++round) {
+              graph::FunctionPtr next = TRY(expand_once(current, c.ctx));
+              if (next == current) return current;
+              current = next;
+            }
+            PLIANT_CHECK(false) << "operators of " << f->name << " expand without end";
+            return current;
+          }};
+}
+
+}  // namespace pliant::passes

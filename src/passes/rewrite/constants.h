@@ -1,0 +1,20 @@
+// Arithmetic on constants at compile time, without the reference evaluator: for the big ones and the common ones.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace pliant::passes {
+
+// out axis k is axis perm[k].
+graph::ConstantPtr permute(const graph::ConstantData& c, const std::vector<int64_t>& perm);
+// The same bytes under another shape of as many elements; shares the memory.
+graph::ConstantPtr with_shape(const graph::ConstantPtr& c, std::vector<int64_t> shape);
+// Floats only.
+std::vector<double> to_doubles(const graph::ConstantData& c);
+graph::ConstantPtr from_doubles(DType t, std::vector<int64_t> shape, const std::vector<double>& values);
+// The one value that every element has, for numbers of any type; nothing for an empty constant.
+std::optional<double> uniform_value(const graph::ConstantData& c);
+
+}  // namespace pliant::passes

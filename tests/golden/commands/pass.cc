@@ -1,0 +1,41 @@
+// `pass NAME…`: the function after the passes. It must verify before and after each of them, parse back to itself, and a
+// second run of the last pass must not change it. links: pliant_graph pliant_ops pliant_passes
+#include "passes/pass.h"
+
+#include "golden/golden.h"
+#include "graph/graph.h"
+#include "ops/op.h"
+
+namespace pliant::golden {
+namespace {
+
+Status check(const graph::Function& f, expr::Context& ctx) {
+  TRY(verify(f, ctx));
+  TRY(ops::verify_types(f, ctx));
+  std::string text = print(f, ctx);
+  graph::FunctionPtr again = TRY(graph::parse_function(text, ctx, constants_of(f)));
+  PLIANT_CHECK(print(*again, ctx) == text) << "the text changes when it is parsed again:\n" << print(*again, ctx);
+  return ok();
+}
+
+}  // namespace
+
+Command command_pass() {
+  return {"pass", [](const Case& c) -> Result<std::string> {
+            expr::Context ctx;
+            graph::FunctionPtr f = TRY(graph::parse_function(c.input, ctx));
+            TRY(check(*f, ctx));
+            passes::PassContext pass_context{ctx};
+            for (const std::string& name : c.args) {
+              const passes::PassDef* pass = passes::find_pass(name);
+              PLIANT_CHECK(pass != nullptr) << "there is no pass " << name;
+              f = TRY(pass->run(f, pass_context));
+              TRY(check(*f, ctx));
+              PLIANT_CHECK(TRY(pass->run(f, pass_context)) == f)
+                  << "a second run of " << name << " changes the function again";
+            }
+            return print(*f, ctx);
+          }};
+}
+
+}  // namespace pliant::golden
