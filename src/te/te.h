@@ -34,9 +34,10 @@ using Tensor = std::shared_ptr<const TensorDef>;
 using Index = std::vector<Dim>;
 
 struct TensorDef {
-  TensorId id;
+  expr::Context* ctx = nullptr;
+  TensorId id = 0;
   std::string name;
-  DType dtype;
+  DType dtype = DType::F32;
   std::vector<Dim> shape;
   Kind kind = Kind::Input;
   std::vector<SymbolId> index;       // one an axis of `shape`; Scatter: the axes of `base`
