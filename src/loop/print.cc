@@ -12,7 +12,7 @@
 //
 // Inside brackets and after `in` stand Dims; elsewhere stand Scalars, whose literals carry their dtype. A `let` names a
 // subexpression that the next statement uses more than once. The text does not depend on ids: terms and factors of a Dim are sorted by
-// how they read.
+// how they read, as expr::print does.
 #include <algorithm>
 #include <bit>
 #include <charconv>
@@ -185,7 +185,9 @@ class Printer {
       terms.push_back(std::move(t));
     }
     std::sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) {
-      return a.degree != b.degree ? a.degree > b.degree : a.text < b.text;
+      if (a.degree != b.degree) return a.degree > b.degree;
+      if ((a.coefficient > 0) != (b.coefficient > 0)) return a.coefficient > 0;
+      return a.text < b.text;
     });
     std::string s;
     for (const Term& t : terms) {
