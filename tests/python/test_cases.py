@@ -38,7 +38,8 @@ def typed(value, dtype):
 def assert_close(got, want, case):
     assert got.shape == want.shape
     if want.dtype.kind in "fV":
-        np.testing.assert_allclose(got.astype(np.float64), typed(want, got.dtype.name).astype(np.float64), rtol=case["rtol"], atol=case["atol"])
+        exact = typed(want, got.dtype.name).astype(np.float64)
+        np.testing.assert_allclose(got.astype(np.float64), exact, rtol=case["rtol"], atol=case["atol"])
     else:
         np.testing.assert_array_equal(got, want)
 
