@@ -1,4 +1,5 @@
-// The artifact reader and loader on any bytes, the digest left out so that damage reaches the tables: refused or loaded, never a crash.
+// The artifact reader and loader on any bytes, the digest left out so that damage reaches the tables: refused or loaded,
+// never a crash.
 #include <cstdlib>
 #include <cstring>
 

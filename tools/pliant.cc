@@ -74,8 +74,12 @@ int parse_and_run(int argc, char** argv) {
   v->add_option("MODEL", verify_args.model)->required();
   v->add_option("--shape", verify_args.shapes, "as for run");
   v->add_option("--dim", verify_args.dims, "as for run");
-  v->add_option("--samples", verify_args.samples, "shapes to try when none is given")->check(CLI::PositiveNumber)->capture_default_str();
-  v->add_option("--tolerance", verify_args.tolerance, "largest relative error")->check(CLI::PositiveNumber)->capture_default_str();
+  v->add_option("--samples", verify_args.samples, "shapes to try when none is given")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  v->add_option("--tolerance", verify_args.tolerance, "largest relative error")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   v->add_option("--threads", verify_args.threads)->check(CLI::NonNegativeNumber);
 
   try {
@@ -98,7 +102,10 @@ int main(int argc, char** argv) {
   try {
     return pliant::cli::parse_and_run(argc, argv);
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "\npliant: internal error: %s\nThis is a bug of pliant; please report it with the model or the command line.\n", e.what());
+    std::fprintf(
+        stderr,
+        "\npliant: internal error: %s\nThis is a bug of pliant; please report it with the model or the command line.\n",
+        e.what());
     return 3;
   }
 }

@@ -1,4 +1,5 @@
-// The extension module: compile() and Executable, without logic of its own. pliant/__init__.py is the interface that people use.
+// The extension module: compile() and Executable, without logic of its own. pliant/__init__.py is the interface that people
+// use.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
@@ -28,7 +29,8 @@ struct Options {
 };
 
 driver::CompileOptions to_driver(const Options& o) {
-  driver::CompileOptions d{o.target, o.precision, o.opt_level, o.threads, o.shapes, o.bounds, o.likely, o.dump_dir, o.check_passes, {}};
+  driver::CompileOptions d{o.target, o.precision, o.opt_level, o.threads,      o.shapes,
+                           o.bounds, o.likely,    o.dump_dir,  o.check_passes, {}};
   if (!o.progress.is_none()) {
     d.progress = [function = nb::handle(o.progress)](const std::string& stage, double fraction) {
       nb::gil_scoped_acquire locked;
@@ -38,7 +40,8 @@ driver::CompileOptions to_driver(const Options& o) {
   return d;
 }
 
-Result<std::vector<std::byte>> compile_bytes(nb::bytes model, const std::string& directory, const driver::CompileOptions& options) {
+Result<std::vector<std::byte>> compile_bytes(nb::bytes model, const std::string& directory,
+                                             const driver::CompileOptions& options) {
   const char* data = model.c_str();
   size_t size = model.size();
   nb::gil_scoped_release unlocked;
@@ -48,7 +51,8 @@ Result<std::vector<std::byte>> compile_bytes(nb::bytes model, const std::string&
 }
 
 // `model` is a path, or the bytes of an ONNX model whose external data lies in `directory`.
-std::unique_ptr<Executable> compile(nb::object model, const std::string& directory, const Options& options, int run_threads) {
+std::unique_ptr<Executable> compile(nb::object model, const std::string& directory, const Options& options,
+                                    int run_threads) {
   driver::CompileOptions d = to_driver(options);
   std::optional<Result<std::vector<std::byte>>> result;
   if (nb::isinstance<nb::bytes>(model)) {
@@ -85,17 +89,17 @@ NB_MODULE(_core, m) {
       .def("save", &Executable::save, "path"_a);
   m.def(
       "compile",
-      [](nb::object model, const std::string& directory, const std::string& target, const std::string& precision, int opt_level, int threads,
-         int run_threads, std::map<std::string, std::vector<std::string>> shapes,
+      [](nb::object model, const std::string& directory, const std::string& target, const std::string& precision,
+         int opt_level, int threads, int run_threads, std::map<std::string, std::vector<std::string>> shapes,
          std::map<std::string, std::pair<int64_t, int64_t>> bounds, std::map<std::string, std::vector<int64_t>> likely,
          const std::string& dump_dir, bool check_passes, nb::object progress) {
         return compile(model, directory,
-                       Options{target, precision, dump_dir, opt_level, threads, check_passes, std::move(shapes), std::move(bounds),
-                               std::move(likely), progress},
+                       Options{target, precision, dump_dir, opt_level, threads, check_passes, std::move(shapes),
+                               std::move(bounds), std::move(likely), progress},
                        run_threads);
       },
-      "model"_a, "directory"_a, "target"_a, "precision"_a, "opt_level"_a, "threads"_a, "run_threads"_a, "shapes"_a, "bounds"_a,
-      "likely"_a, "dump_dir"_a, "check_passes"_a, "progress"_a.none());
+      "model"_a, "directory"_a, "target"_a, "precision"_a, "opt_level"_a, "threads"_a, "run_threads"_a, "shapes"_a,
+      "bounds"_a, "likely"_a, "dump_dir"_a, "check_passes"_a, "progress"_a.none());
   m.def("version", [] { return pliant_version(); });
   m.def("dtype_code", [](const std::string& name) {
     for (int t = 0; pliant_dtype_size(t) != 0; ++t) {

@@ -69,8 +69,8 @@ Status bench(const BenchArgs& args) {
   Request request = TRY(make_request(args.run));
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   if (request.session.compile_seconds() > 0) std::printf("compiled in %.1f s\n", request.session.compile_seconds());
-  std::printf("%-40s %9s %9s %9s %9s %9s %9s %9s %9s %10s %9s\n", "shape (times in ms)", "first", "p50", "p90", "p95", "p99", "mean",
-              "min", "max", "runs/s", "arena MB");
+  std::printf("%-40s %9s %9s %9s %9s %9s %9s %9s %9s %10s %9s\n", "shape (times in ms)", "first", "p50", "p90", "p95", "p99",
+              "mean", "min", "max", "runs/s", "arena MB");
   for (size_t k = 0; k < request.cases.size(); ++k) {
     std::string label = print_case(request.cases[k]);
     Timing t = TRY(measure(request.session, request.inputs(k), args, label));
@@ -78,13 +78,22 @@ Status bench(const BenchArgs& args) {
     stats.struct_size = sizeof(stats);
     PLIANT_CHECK(pliant_read_stats(request.session.model(), &stats) == PLIANT_OK) << pliant_last_error();
     double rate = 1e3 / t.mean(), arena = static_cast<double>(stats.peak_bytes) / 1e6;
-    std::printf("%-40s %9.3f %9.3f %9.3f %9.3f %9.3f %9.3f %9.3f %9.3f %10.1f %9.1f\n", label.c_str(), t.first, t.percentile(50),
-                t.percentile(90), t.percentile(95), t.percentile(99), t.mean(), t.runs.front(), t.runs.back(), rate, arena);
+    std::printf("%-40s %9.3f %9.3f %9.3f %9.3f %9.3f %9.3f %9.3f %9.3f %10.1f %9.1f\n", label.c_str(), t.first,
+                t.percentile(50), t.percentile(90), t.percentile(95), t.percentile(99), t.mean(), t.runs.front(),
+                t.runs.back(), rate, arena);
     std::fflush(stdout);
-    rows.push_back({{"shape", label},         {"runs", t.runs.size()},       {"first_ms", t.first},
-                    {"p50_ms", t.percentile(50)}, {"p90_ms", t.percentile(90)}, {"p95_ms", t.percentile(95)},
-                    {"p99_ms", t.percentile(99)}, {"mean_ms", t.mean()},        {"min_ms", t.runs.front()},
-                    {"max_ms", t.runs.back()},    {"runs_per_second", rate},    {"arena_peak_mb", arena}});
+    rows.push_back({{"shape", label},
+                    {"runs", t.runs.size()},
+                    {"first_ms", t.first},
+                    {"p50_ms", t.percentile(50)},
+                    {"p90_ms", t.percentile(90)},
+                    {"p95_ms", t.percentile(95)},
+                    {"p99_ms", t.percentile(99)},
+                    {"mean_ms", t.mean()},
+                    {"min_ms", t.runs.front()},
+                    {"max_ms", t.runs.back()},
+                    {"runs_per_second", rate},
+                    {"arena_peak_mb", arena}});
   }
   double peak = peak_resident_mb();
   std::printf("peak memory of this process: %.0f MB\n", peak);
@@ -92,9 +101,13 @@ Status bench(const BenchArgs& args) {
     pliant_model_info info{};
     info.struct_size = sizeof(info);
     PLIANT_CHECK(pliant_describe_model(request.session.model(), &info) == PLIANT_OK) << pliant_last_error();
-    nlohmann::ordered_json report = {{"model", info.model},         {"target", info.target},     {"precision", info.precision},
-                                     {"threads", info.threads},     {"compile_seconds", request.session.compile_seconds()},
-                                     {"peak_resident_mb", peak},    {"rows", rows}};
+    nlohmann::ordered_json report = {{"model", info.model},
+                                     {"target", info.target},
+                                     {"precision", info.precision},
+                                     {"threads", info.threads},
+                                     {"compile_seconds", request.session.compile_seconds()},
+                                     {"peak_resident_mb", peak},
+                                     {"rows", rows}};
     std::ofstream out(args.json);
     out << report.dump(1) << "\n";
     if (!out) return make_error("file", args.json, "cannot be written");

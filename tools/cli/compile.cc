@@ -40,8 +40,8 @@ Status compile(const CompileArgs& args, const std::string& output) {
   if (out) std::filesystem::rename(partial, output, error);
   if (!out || error) return make_error("file", output, "cannot be written");
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  std::printf("%s: %.1f MB, compiled in %.1f s, precision %s\n", output.c_str(), static_cast<double>(bytes.size()) / 1e6, seconds,
-              args.precision.c_str());
+  std::printf("%s: %.1f MB, compiled in %.1f s, precision %s\n", output.c_str(), static_cast<double>(bytes.size()) / 1e6,
+              seconds, args.precision.c_str());
   return ok();
 }
 

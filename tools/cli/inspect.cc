@@ -20,7 +20,8 @@ std::string axes_text(const artifact::TensorDesc& t) {
 const char* name_of(artifact::Opcode op) {
   switch (op) {
 #define PLIANT_OPCODE(name, operands, doc) \
-  case artifact::Opcode::name: return #name;
+  case artifact::Opcode::name:             \
+    return #name;
 #include "artifact/opcodes.def"
 #undef PLIANT_OPCODE
   }
@@ -35,7 +36,8 @@ void print_code(const artifact::Program& p) {
       const artifact::CallDesc& call = p.calls[in.a];
       std::printf("  %s  %s", p.kernels[call.kernel].name.c_str(), call.where.c_str());
     }
-    if (in.op == artifact::Opcode::Extern) std::printf("  %s  %s", p.externs[in.a].symbol.c_str(), p.externs[in.a].where.c_str());
+    if (in.op == artifact::Opcode::Extern)
+      std::printf("  %s  %s", p.externs[in.a].symbol.c_str(), p.externs[in.a].where.c_str());
     std::printf("\n");
   }
 }
@@ -45,7 +47,8 @@ void print_program(const artifact::Program& p, bool code) {
   for (const std::string& f : p.image.features) std::printf(" %s", f.c_str());
   std::printf(")\n  model %s, by %s, precision %s\n", p.model.c_str(), p.producer.c_str(), p.precision.c_str());
   for (const artifact::TensorDesc& t : p.inputs) {
-    std::printf("  input  %s: %s%s\n", t.name.c_str(), axes_text(t).c_str(), t.default_constant >= 0 ? " (has a default)" : "");
+    std::printf("  input  %s: %s%s\n", t.name.c_str(), axes_text(t).c_str(),
+                t.default_constant >= 0 ? " (has a default)" : "");
   }
   for (const artifact::TensorDesc& t : p.outputs) std::printf("  output %s: %s\n", t.name.c_str(), axes_text(t).c_str());
   for (const artifact::Bind& b : p.binds) {
@@ -54,9 +57,10 @@ void print_program(const artifact::Program& p, bool code) {
     std::printf(b.hi == INT64_MAX ? "any" : "%lld", static_cast<long long>(b.hi));
     std::printf(b.multiple_of == 1 ? "\n" : ", a multiple of %lld\n", static_cast<long long>(b.multiple_of));
   }
-  std::printf("  %zu instructions, %zu kernels in %zu calls, %zu runtime calls, %zu buffers, %zu shape programs, %zu constants\n",
-              p.code.size(), p.kernels.size(), p.calls.size(), p.externs.size(), p.buffers.size(), p.shape_programs.size(),
-              p.constants.size());
+  std::printf(
+      "  %zu instructions, %zu kernels in %zu calls, %zu runtime calls, %zu buffers, %zu shape programs, %zu constants\n",
+      p.code.size(), p.kernels.size(), p.calls.size(), p.externs.size(), p.buffers.size(), p.shape_programs.size(),
+      p.constants.size());
   std::printf("  native code %.1f KB, its data %.1f KB\n", static_cast<double>(p.image.text.size()) / 1e3,
               static_cast<double>(p.image.rodata.size() + p.image.data.size()) / 1e3);
   if (code) print_code(p);
@@ -67,7 +71,8 @@ Status inspect_artifact(const InspectArgs& args) {
   std::vector<char> bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   artifact::FileView view;
   std::string error;
-  if (!artifact::open_file(std::as_bytes(std::span(bytes)), {}, view, error)) return make_error("artifact", args.model, error);
+  if (!artifact::open_file(std::as_bytes(std::span(bytes)), {}, view, error))
+    return make_error("artifact", args.model, error);
   std::printf("%s: %.1f MB, constants %.1f MB, digest ", args.model.c_str(), static_cast<double>(bytes.size()) / 1e6,
               static_cast<double>(view.constants.size()) / 1e6);
   for (std::byte b : view.digest) std::printf("%02x", static_cast<unsigned>(b));

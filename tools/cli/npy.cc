@@ -15,8 +15,8 @@ struct DescrRow {
   const char* text;
   DType dtype;
 };
-constexpr DescrRow kDescr[] = {{"|b1", DType::Bool}, {"|i1", DType::I8},  {"<i2", DType::I16}, {"<i4", DType::I32},
-                               {"<i8", DType::I64},  {"|u1", DType::U8},  {"<u2", DType::U16}, {"<u4", DType::U32},
+constexpr DescrRow kDescr[] = {{"|b1", DType::Bool}, {"|i1", DType::I8},  {"<i2", DType::I16},  {"<i4", DType::I32},
+                               {"<i8", DType::I64},  {"|u1", DType::U8},  {"<u2", DType::U16},  {"<u4", DType::U32},
                                {"<u8", DType::U64},  {"<f2", DType::F16}, {"<V2", DType::BF16}, {"<f4", DType::F32},
                                {"<f8", DType::F64},  {"|V2", DType::BF16}};
 
@@ -117,7 +117,8 @@ Status write_npy(const std::string& path, const te::ArrayView& array) {
   for (int64_t d : array.shape) shape += std::to_string(d) + ", ";
   if (array.shape.size() > 1) shape.resize(shape.size() - 2);
   if (array.shape.size() == 1) shape.pop_back();
-  std::string header = std::string("{'descr': '") + descr_of(array.dtype) + "', 'fortran_order': False, 'shape': (" + shape + "), }";
+  std::string header =
+      std::string("{'descr': '") + descr_of(array.dtype) + "', 'fortran_order': False, 'shape': (" + shape + "), }";
   size_t unpadded = kMagic.size() + 4 + header.size() + 1;
   header.append((64 - unpadded % 64) % 64, ' ');
   header += '\n';

@@ -14,9 +14,7 @@
 namespace pliant::cli {
 namespace {
 
-Error runtime_error(const std::string& where) {
-  return make_error("runtime", where, pliant_last_error());
-}
+Error runtime_error(const std::string& where) { return make_error("runtime", where, pliant_last_error()); }
 
 std::vector<InputSpec> describe(const pliant_model* model, size_t count,
                                 pliant_status (*read)(const pliant_model*, size_t, pliant_tensor_info*)) {
@@ -39,10 +37,14 @@ void store(te::Array& a, size_t i, T v) {
 
 void store_float(te::Array& a, size_t i, float v) {
   switch (a.dtype) {
-    case DType::F16: return store(a, i, f32_to_f16(v));
-    case DType::BF16: return store(a, i, f32_to_bf16(v));
-    case DType::F32: return store(a, i, v);
-    default: return store(a, i, static_cast<double>(v));
+    case DType::F16:
+      return store(a, i, f32_to_f16(v));
+    case DType::BF16:
+      return store(a, i, f32_to_bf16(v));
+    case DType::F32:
+      return store(a, i, v);
+    default:
+      return store(a, i, static_cast<double>(v));
   }
 }
 
@@ -61,7 +63,8 @@ void Outputs::clear() {
 
 te::ArrayView Outputs::view(size_t i) const {
   const pliant_output& o = raw_[i];
-  return {static_cast<DType>(o.dtype), std::vector<int64_t>(o.shape, o.shape + o.rank), static_cast<const std::byte*>(o.data)};
+  return {static_cast<DType>(o.dtype), std::vector<int64_t>(o.shape, o.shape + o.rank),
+          static_cast<const std::byte*>(o.data)};
 }
 
 bool is_artifact(const std::string& path) {
@@ -101,8 +104,8 @@ Status Session::run(const Inputs& inputs, Outputs& outputs) const {
   outputs.clear();
   std::vector<pliant_input> raw;
   for (const auto& [name, array] : inputs) {
-    raw.push_back({name.c_str(), array.data.data(), static_cast<int32_t>(array.dtype), static_cast<int32_t>(array.shape.size()),
-                   array.shape.data()});
+    raw.push_back({name.c_str(), array.data.data(), static_cast<int32_t>(array.dtype),
+                   static_cast<int32_t>(array.shape.size()), array.shape.data()});
   }
   if (pliant_run(model_.get(), raw.data(), raw.size(), outputs.raw(), outputs.size()) != PLIANT_OK) return runtime_error("");
   return ok();

@@ -34,7 +34,8 @@ class Outputs {
 
 class Session {
  public:
-  // `path` is an artifact or a model; `options` are used only for a model. Reports how long compiling took through `compile_seconds`.
+  // `path` is an artifact or a model; `options` are used only for a model. Reports how long compiling took through
+  // `compile_seconds`.
   static Result<Session> open(const std::string& path, const driver::CompileOptions& options, int threads);
   const std::vector<InputSpec>& inputs() const { return inputs_; }
   const std::vector<InputSpec>& outputs() const { return outputs_; }
@@ -54,7 +55,8 @@ class Session {
 };
 
 bool is_artifact(const std::string& path);
-// Seeded values for every input of `c`: floats are standard normal; integers whose name has "mask" are 1, "type" 0, others small.
+// Seeded values for every input of `c`: floats are standard normal; integers whose name has "mask" are 1, "type" 0, others
+// small.
 Inputs random_inputs(const std::vector<InputSpec>& specs, const Case& c, uint64_t seed);
 // A line on standard error that the next one replaces; nothing when it is not a terminal. An empty text clears the line.
 void show_progress(const std::string& text);

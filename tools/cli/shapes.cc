@@ -99,8 +99,8 @@ Result<IntShape> shape_from_symbols(const InputSpec& input, const Symbols& symbo
     }
     if (!v) {
       return make_error("unknown-size", "input \"" + input.name + "\"",
-                        "the size of axis " + std::to_string(k) + " is " + text + ", which is not given; say --shape '" + input.name +
-                            "=…' or --dim " + text + "=N");
+                        "the size of axis " + std::to_string(k) + " is " + text + ", which is not given; say --shape '" +
+                            input.name + "=…' or --dim " + text + "=N");
     }
     shape.push_back(*v);
   }
@@ -171,8 +171,9 @@ Result<std::vector<Case>> shape_cases(const std::vector<InputSpec>& inputs, cons
     Case c = fixed;
     for (const auto& [name, shapes] : given) {
       if (shapes.size() != 1 && shapes.size() != count) {
-        return make_error("bad-argument", "--shape", "input '" + name + "' has " + std::to_string(shapes.size()) +
-                                                         " alternatives where another has " + std::to_string(count));
+        return make_error("bad-argument", "--shape",
+                          "input '" + name + "' has " + std::to_string(shapes.size()) + " alternatives where another has " +
+                              std::to_string(count));
       }
       c.emplace(name, shapes[shapes.size() == 1 ? 0 : k]);
     }

@@ -22,9 +22,9 @@ struct InputSpec {
 // The shapes of one run, by input.
 using Case = std::map<std::string, IntShape>;
 
-// One Case for each alternative of `shape_args` and then for each of `dim_args`. `fixed` are shapes of inputs read from files. An input
-// that no argument names gets its shape from the symbols that the others bind; an optional one may stay out. With no argument at
-// all there is one Case, of the inputs' constant axes.
+// One Case for each alternative of `shape_args` and then for each of `dim_args`. `fixed` are shapes of inputs read from
+// files. An input that no argument names gets its shape from the symbols that the others bind; an optional one may stay out.
+// With no argument at all there is one Case, of the inputs' constant axes.
 Result<std::vector<Case>> shape_cases(const std::vector<InputSpec>& inputs, const std::vector<std::string>& shape_args,
                                       const std::vector<std::string>& dim_args, const Case& fixed);
 // The symbols that the inputs' axes mention, in order of appearance.

@@ -1,5 +1,5 @@
-// An artifact against the definition of its model: every operator evaluated from its tensor expressions, with no pass, no lowering and
-// no generated code in between. The evaluator is an interpreter, so large models take minutes.
+// An artifact against the definition of its model: every operator evaluated from its tensor expressions, with no pass, no
+// lowering and no generated code in between. The evaluator is an interpreter, so large models take minutes.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -34,7 +34,8 @@ std::vector<std::string> sampled_dims(const Session& session, int samples) {
   return args;
 }
 
-// The largest difference, relative to the largest reference value where that is above 1; infinite where one is NaN and the other is not.
+// The largest difference, relative to the largest reference value where that is above 1; infinite where one is NaN and the
+// other is not.
 double difference(const te::ArrayView& got, const te::ArrayView& want) {
   if (got.dtype != want.dtype || got.shape != want.shape) return INFINITY;
   double largest = 1, worst = 0;
@@ -97,7 +98,8 @@ Status verify(const VerifyArgs& args) {
     worst = std::max(worst, error);
     ++compared;
   }
-  if (compared == 0) return make_error("verify", args.artifact, "no sampled shape could be run; give some with --shape or --dim");
+  if (compared == 0)
+    return make_error("verify", args.artifact, "no sampled shape could be run; give some with --shape or --dim");
   if (!(worst <= args.tolerance)) {
     char text[120];
     std::snprintf(text, sizeof(text), "the largest relative error is %.2e, more than %.0e", worst, args.tolerance);
