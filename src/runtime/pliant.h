@@ -141,7 +141,7 @@ typedef struct pliant_stats {
   size_t struct_size;
   uint64_t runs, plan_hits, plan_misses;
   uint64_t states;      /* execution states made: the most runs that were in flight at once */
-  uint64_t arena_bytes; /* committed for intermediate tensors and scratch, over all states */
+  uint64_t arena_bytes; /* committed for intermediate tensors and scratch by the states not in flight just now */
   uint64_t peak_bytes;  /* the largest plan of intermediate tensors so far */
 } pliant_stats;
 PLIANT_API pliant_status pliant_read_stats(const pliant_model* model, pliant_stats* stats);

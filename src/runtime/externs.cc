@@ -1,0 +1,119 @@
+#include "runtime/externs.h"
+
+#include <cinttypes>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+namespace pliant::runtime {
+
+#define PLIANT_EXTERN(name, min_in, max_in, min_out, max_out, min_ints, max_ints, results) \
+  pliant_status extern_##name(ExternCall& call);
+#include "runtime/externs.def"
+#undef PLIANT_EXTERN
+
+const ExternRow* find_extern(std::string_view symbol) {
+  static constexpr ExternRow rows[] = {
+#define PLIANT_EXTERN(name, min_in, max_in, min_out, max_out, min_ints, max_ints, results) \
+  {#name, &extern_##name, min_in, max_in, min_out, max_out, min_ints, max_ints, results},
+#include "runtime/externs.def"
+#undef PLIANT_EXTERN
+  };
+  for (const ExternRow& row : rows)
+    if (row.symbol == symbol) return &row;
+  return nullptr;
+}
+
+pliant_status ExternCall::fault(const char* format, ...) const {
+  char text[512];
+  va_list args;
+  va_start(args, format);
+  std::vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  return fail(PLIANT_RUN_FAULT, "%s%s%s", where, where[0] != 0 ? ": " : "", text);
+}
+
+pliant_status ExternCall::require_output(size_t i, DType dtype, uint64_t count) const {
+  if (outputs[i].dtype != dtype) return fault("output %zu is %s but must be %s", i, name_of(outputs[i].dtype), name_of(dtype));
+  if (count > outputs[i].capacity / static_cast<uint64_t>(byte_size(dtype)))
+    return fault("output %zu has room for %" PRIu64 " bytes but gets %" PRIu64 " elements", i, outputs[i].capacity, count);
+  return PLIANT_OK;
+}
+
+void* ExternCall::room_bytes(uint64_t count, uint64_t each) {
+  uint64_t bytes;
+  const bool overflow = __builtin_mul_overflow(count, each, &bytes) || bytes > (uint64_t{1} << 46);
+  // The first room may move the empty workspace; later ones find it large enough or grow it in place.
+  if (overflow || workspace->commit(workspace_used + bytes + kAlignment, workspace_used > 0) != PLIANT_OK) {
+    fault("no memory for %" PRIu64 " temporary values", count);
+    return nullptr;
+  }
+  void* p = workspace->base() + workspace_used;
+  workspace_used += round_up(bytes, kAlignment);
+  return p;
+}
+
+AxisSplit split_at(std::span<const int64_t> shape, int64_t axis) {
+  AxisSplit s;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (static_cast<int64_t>(i) == axis) s.size = shape[i];
+    else if (static_cast<int64_t>(i) < axis) s.outer *= shape[i];
+    else s.inner *= shape[i];
+  }
+  return s;
+}
+
+namespace {
+
+template <class T>
+T load(const std::byte* p) {
+  T v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+
+// Sign and magnitude to an integer that orders the same way.
+template <class Bits, Bits Infinity>
+uint64_t float_key(const std::byte* p) {
+  const auto v = load<Bits>(p);
+  constexpr Bits sign = Bits{1} << (8 * sizeof(Bits) - 1);
+  const Bits magnitude = v & static_cast<Bits>(sign - 1);
+  if (magnitude > Infinity) return UINT64_MAX;
+  if (magnitude == 0) return sign;
+  return static_cast<Bits>(v & sign ? static_cast<Bits>(~v) : static_cast<Bits>(v | sign));
+}
+
+template <class T>
+uint64_t signed_key(const std::byte* p) {
+  return static_cast<uint64_t>(static_cast<int64_t>(load<T>(p))) ^ (uint64_t{1} << 63);
+}
+
+using KeyFn = uint64_t (*)(const std::byte*);
+KeyFn key_function(DType dtype) {
+  switch (dtype) {
+    case DType::I8: return &signed_key<int8_t>;
+    case DType::I16: return &signed_key<int16_t>;
+    case DType::I32: return &signed_key<int32_t>;
+    case DType::I64: return &signed_key<int64_t>;
+    case DType::U16: return [](const std::byte* p) -> uint64_t { return load<uint16_t>(p); };
+    case DType::U32: return [](const std::byte* p) -> uint64_t { return load<uint32_t>(p); };
+    case DType::U64: return [](const std::byte* p) -> uint64_t { return load<uint64_t>(p); };
+    case DType::F16: return &float_key<uint16_t, 0x7c00>;
+    case DType::BF16: return &float_key<uint16_t, 0x7f80>;
+    case DType::F32: return &float_key<uint32_t, 0x7f800000>;
+    case DType::F64: return &float_key<uint64_t, 0x7ff0000000000000>;
+    default: return [](const std::byte* p) -> uint64_t { return load<uint8_t>(p); };
+  }
+}
+
+}  // namespace
+
+uint64_t order_key(DType dtype, const std::byte* p) { return key_function(dtype)(p); }
+
+void order_keys(DType dtype, const std::byte* first, int64_t stride, int64_t count, uint64_t* keys) {
+  const KeyFn key = key_function(dtype);
+  const int64_t step = stride * byte_size(dtype);
+  for (int64_t i = 0; i < count; ++i) keys[i] = key(first + i * step);
+}
+
+}  // namespace pliant::runtime

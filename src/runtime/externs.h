@@ -1,0 +1,65 @@
+// Functions of the runtime that programs call by name. One row each in externs.def, one file each in externs/.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "artifact/dtype.h"
+#include "runtime/memory.h"
+
+namespace pliant::runtime {
+
+struct ExternInput {
+  const std::byte* data = nullptr;
+  DType dtype = DType::F32;
+  std::span<const int64_t> shape;
+  int64_t elements = 1;  // the product of the shape; its bytes lie inside the argument
+};
+struct ExternOutput {
+  std::byte* data = nullptr;
+  DType dtype = DType::F32;
+  uint64_t capacity = 0;  // bytes
+};
+struct ExternCall {
+  std::span<const ExternInput> inputs;
+  std::span<const ExternOutput> outputs;
+  std::span<const int64_t> ints;
+  std::span<int64_t> results;
+  const char* where = "";
+  Arena* workspace = nullptr;
+  uint64_t workspace_used = 0;
+
+  // Room for `count` objects until the call returns, 64-byte aligned; null when there is none (the message is set).
+  template <class T>
+  T* room(uint64_t count) {
+    return static_cast<T*>(room_bytes(count, sizeof(T)));
+  }
+  // The fault of the model's node, as pliant_run reports it.
+  [[gnu::format(printf, 2, 3)]] pliant_status fault(const char* format, ...) const;
+  // That output `i` of dtype `dtype` can hold `count` elements.
+  pliant_status require_output(size_t i, DType dtype, uint64_t count) const;
+
+ private:
+  void* room_bytes(uint64_t count, uint64_t each);
+};
+
+struct ExternRow {
+  std::string_view symbol;
+  pliant_status (*function)(ExternCall& call);
+  uint8_t min_inputs, max_inputs, min_outputs, max_outputs, min_ints, max_ints, results;
+};
+// Null for a name that is not in the table.
+const ExternRow* find_extern(std::string_view symbol);
+
+// One axis of a tensor: [outer][axis][inner].
+struct AxisSplit {
+  int64_t outer = 1, size = 1, inner = 1;
+};
+AxisSplit split_at(std::span<const int64_t> shape, int64_t axis);
+
+// The element at `p` as an integer whose order is the values' order: negative zero equals zero, all NaNs are equal and greatest.
+uint64_t order_key(DType dtype, const std::byte* p);
+// The keys of `count` elements that lie `stride` elements apart.
+void order_keys(DType dtype, const std::byte* first, int64_t stride, int64_t count, uint64_t* keys);
+
+}  // namespace pliant::runtime

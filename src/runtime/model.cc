@@ -1,0 +1,167 @@
+#include "runtime/model.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstring>
+
+#include "runtime/cpu.h"
+#include "runtime/machine.h"
+
+namespace pliant::runtime {
+namespace {
+
+using artifact::Instr;
+using artifact::Opcode;
+using artifact::Program;
+
+// The first variant that the CPU can run.
+pliant_status choose_variant(const artifact::FileView& view, size_t& chosen) {
+  std::string missing;
+  for (size_t i = 0; i < view.variants.size(); ++i) {
+    const std::string lacks = missing_features(view.variants[i].features);
+    if (lacks.empty() && enable_features(view.variants[i].features)) {
+      chosen = i;
+      return PLIANT_OK;
+    }
+    missing += (i > 0 ? "; " : "") + view.variants[i].target + " needs " + (lacks.empty() ? "AMX, which the system refuses" : lacks);
+  }
+  return fail(PLIANT_UNSUPPORTED_CPU, "this CPU lacks what the artifact needs: %s; compile it for this machine's target",
+              missing.c_str());
+}
+
+pliant_status resolve_externs(Model& m) {
+  for (size_t i = 0; i < m.program.externs.size(); ++i) {
+    const artifact::ExternDesc& e = m.program.externs[i];
+    const ExternRow* row = find_extern(e.symbol);
+    if (row == nullptr)
+      return fail(PLIANT_BAD_ARTIFACT, "the artifact needs a function '%s' that this runtime lacks", e.symbol.c_str());
+    auto within = [](size_t n, int least, int most) { return n >= static_cast<size_t>(least) && n <= static_cast<size_t>(most); };
+    if (!within(e.inputs.size(), row->min_inputs, row->max_inputs) || !within(e.outputs.size(), row->min_outputs, row->max_outputs) ||
+        !within(e.ints.size(), row->min_ints, row->max_ints) || !within(e.result_slots.size(), 0, row->results))
+      return fail(PLIANT_BAD_ARTIFACT, "the artifact calls the function '%s' with the wrong number of arguments", e.symbol.c_str());
+    m.externs.push_back(row);
+  }
+  return PLIANT_OK;
+}
+
+// Ends before the first instruction that depends on more than the key slots, or that code may jump to.
+uint32_t find_prefix(const Program& p) {
+  std::vector<bool> is_target(p.code.size());
+  for (const Instr& in : p.code)
+    if (in.op == Opcode::Jump || in.op == Opcode::JumpZero) is_target[in.a] = true;
+  for (uint32_t at = 0;; ++at) {
+    const Instr& in = p.code[at];
+    if (is_target[at]) return at;
+    switch (in.op) {
+      case Opcode::Read:
+      case Opcode::Jump:
+      case Opcode::JumpZero:
+      case Opcode::Return: return at;
+      case Opcode::Extern:
+        if (!p.externs[in.a].result_slots.empty()) return at;
+        break;
+      default: break;
+    }
+  }
+}
+
+void index_binds(Model& m) {
+  const Program& p = m.program;
+  m.first_bind.assign(p.key_slots, UINT32_MAX);
+  for (uint32_t i = 0; i < p.binds.size(); ++i) m.first_bind[p.binds[i].slot] = std::min(m.first_bind[p.binds[i].slot], i);
+  for (uint32_t i = 0; i < p.inputs.size(); ++i)
+    for (uint32_t a = 0; a < p.inputs[i].axes.size(); ++a) {
+      const artifact::Int& size = p.inputs[i].axes[a].size;
+      const bool bound = std::any_of(p.binds.begin(), p.binds.end(), [&](const artifact::Bind& b) {
+        return !b.is_element && b.input == i && b.axis == a && b.slot == size.value;
+      });
+      if (size.is_slot && !bound) m.unbound_axes.push_back({i, a, static_cast<uint32_t>(size.value)});
+    }
+}
+
+// How much one instruction's PreparedList can hold, so that it is never grown during a run.
+void measure_steps(Model& m) {
+  for (const artifact::CallDesc& c : m.program.calls) {
+    m.most_pointers = std::max(m.most_pointers, c.args.size());
+    m.most_ints = std::max(m.most_ints, c.ints.size());
+  }
+  for (const artifact::ExternDesc& e : m.program.externs) {
+    size_t ints = e.ints.size() + e.outputs.size();
+    for (const auto& shape : e.input_shapes) ints += shape.size();
+    m.most_pointers = std::max(m.most_pointers, e.inputs.size() + e.outputs.size());
+    m.most_ints = std::max(m.most_ints, ints);
+  }
+  m.most_pointers = std::max<size_t>(m.most_pointers, 2);
+}
+
+std::vector<Model::Description> describe(const std::vector<artifact::TensorDesc>& tensors) {
+  std::vector<Model::Description> out;
+  for (const artifact::TensorDesc& t : tensors) {
+    Model::Description& d = out.emplace_back();
+    for (const artifact::Axis& a : t.axes) {
+      d.sizes.push_back(a.size.is_slot ? -1 : a.size.value);
+      d.symbols.push_back(a.text.c_str());
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+State& Model::acquire_state() {
+  std::lock_guard<std::mutex> lock(states_mutex);
+  if (idle.empty()) {
+    states.push_back(std::make_unique<State>(*this));
+    idle.reserve(states.size());
+    return *states.back();
+  }
+  State* s = idle.back();
+  idle.pop_back();
+  return *s;
+}
+
+void Model::release_state(State& state) {
+  std::lock_guard<std::mutex> lock(states_mutex);
+  idle.push_back(&state);
+}
+
+uint64_t Model::idle_arena_bytes() const {
+  uint64_t bytes = 0;
+  for (const State* s : idle) bytes += s->arena.committed() + s->scratch.committed() + s->workspace.committed();
+  return bytes;
+}
+
+pliant_status load_model(std::span<const std::byte> bytes, Mapping file, const LoadOptions& options, Model& model) {
+  const int threads = std::min(options.threads > 0 ? options.threads : default_threads(), 1024);
+  artifact::FileView view;
+  std::string error;
+  if (!artifact::open_file(bytes, {options.check_digest, threads}, view, error))
+    return fail(PLIANT_BAD_ARTIFACT, "%s", error.c_str());
+  size_t variant = 0;
+  PLIANT_TRY(choose_variant(view, variant));
+  if (!artifact::read_program(view, variant, model.program, error)) return fail(PLIANT_BAD_ARTIFACT, "%s", error.c_str());
+  model.digest = view.digest;
+  model.constants = view.constants.data();
+  const bool aligned = reinterpret_cast<uintptr_t>(model.constants) % artifact::kConstantAlignment == 0;
+  if (!view.constants.empty() && (options.huge_pages || !aligned)) {
+    PLIANT_TRY(model.copied_constants.map_memory(view.constants.size()));
+    std::memcpy(model.copied_constants.data(), view.constants.data(), view.constants.size());
+    model.constants = model.copied_constants.data();
+  }
+  model.file = std::move(file);
+  PLIANT_TRY(model.image.load(model.program.image));
+  for (const artifact::KernelDesc& k : model.program.kernels)
+    model.kernels.push_back(model.image.at<artifact::KernelFn>(k.code_offset));
+  for (const artifact::ShapeProgram& s : model.program.shape_programs)
+    model.shapes.push_back(s.has_code ? model.image.at<artifact::ShapeFn>(s.code_offset) : nullptr);
+  PLIANT_TRY(resolve_externs(model));
+  index_binds(model);
+  model.prefix = find_prefix(model.program);
+  measure_steps(model);
+  model.inputs = describe(model.program.inputs);
+  model.outputs = describe(model.program.outputs);
+  model.pool = std::make_unique<ThreadPool>(threads);
+  return PLIANT_OK;
+}
+
+}  // namespace pliant::runtime

@@ -1,0 +1,49 @@
+#include "runtime/state.h"
+
+#include <algorithm>
+
+#include "runtime/model.h"
+
+namespace pliant::runtime {
+
+State::State(const Model& model)
+    : inputs(model.program.inputs.size()),
+      outputs(model.program.outputs.size()),
+      key(model.program.key_slots),
+      slots(model.program.slot_count),
+      buffers(model.program.buffers.size()),
+      results(static_cast<size_t>(model.pool->threads())) {
+  step.pointers.reserve(model.most_pointers);
+  step.patches.reserve(model.most_pointers);
+  step.ints.reserve(model.most_ints);
+  step.ops.reserve(1);
+}
+
+Plan& State::find_plan(bool& found) {
+  uint64_t hash = 0x9e3779b97f4a7c15;
+  for (int64_t v : key) hash = (hash ^ static_cast<uint64_t>(v)) * 0xff51afd7ed558ccd, hash ^= hash >> 29;
+  auto fits = [&](const Plan& p) {
+    return p.last_use > 0 && p.hash == hash && p.arena_generation == arena.generation() && p.key == key;
+  };
+  size_t at = last_;
+  if (at >= plans_.size() || !fits(*plans_[at]))
+    for (at = 0; at < plans_.size() && !fits(*plans_[at]);) ++at;
+  found = at < plans_.size();
+  if (!found) {
+    if (plans_.size() < kPlans) {
+      plans_.push_back(std::make_unique<Plan>());
+      at = plans_.size() - 1;
+    } else {
+      at = static_cast<size_t>(std::min_element(plans_.begin(), plans_.end(),
+                                                [](const auto& a, const auto& b) { return a->last_use < b->last_use; }) -
+                               plans_.begin());
+    }
+    plans_[at]->key.assign(key.begin(), key.end());
+    plans_[at]->hash = hash;
+  }
+  last_ = at;
+  plans_[at]->last_use = ++uses_;
+  return *plans_[at];
+}
+
+}  // namespace pliant::runtime

@@ -1,0 +1,10 @@
+// Runs a program: plans its prefix once for each set of key-slot values, replays the plan, interprets the rest.
+#pragma once
+#include "runtime/model.h"
+
+namespace pliant::runtime {
+
+// One run. `outputs` has one element for each output of the program.
+pliant_status run_model(Model& model, const pliant_input* inputs, size_t input_count, pliant_output* outputs);
+
+}  // namespace pliant::runtime
