@@ -18,9 +18,12 @@ struct Target {
   int64_t tile_rows = 6, tile_vectors = 2;
   int64_t l1_bytes = 32 * 1024, l2_bytes = 1024 * 1024;
 };
-// The table; `native` gives the best row that this machine can run.
+// The table, weakest first.
 const std::vector<Target>& all_targets();
+// Null for an unknown name; `native` gives native_target().
 const Target* find_target(const std::string& name);
+bool machine_runs(const Target& t);
+// The best row that this machine can run.
 const Target& native_target();
 
 }  // namespace pliant::codegen

@@ -1,0 +1,90 @@
+// compile(): legalise, share equal kernels, fill units, generate code in parallel, link.
+//
+// The result depends only on the kernels: units have a fixed size, are filled in order by one thread (expressions are interned, so
+// the order of building decides the order of terms), and are linked in order. Threads only run LLVM.
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "codegen/codegen.h"
+#include "codegen/fingerprint.h"
+#include "codegen/llvm/backend.h"
+#include "loop/walk.h"
+
+namespace pliant::codegen {
+
+namespace {
+
+constexpr size_t kKernelsPerUnit = 4;
+
+// Runs `work(i)` for i in [0, n) on up to `threads` threads, this one among them. The first exception is rethrown.
+template <class F>
+void run_parallel(size_t n, int threads, F&& work) {
+  std::atomic<size_t> next{0};
+  std::exception_ptr failure;
+  std::mutex failure_mutex;
+  auto loop = [&] {
+    for (size_t i = next++; i < n; i = next++) {
+      try {
+        work(i);
+      } catch (...) {
+        std::lock_guard lock(failure_mutex);
+        if (!failure) failure = std::current_exception();
+      }
+    }
+  };
+  std::vector<std::thread> others;
+  for (int t = 1; t < threads && static_cast<size_t>(t) < n; ++t) others.emplace_back(loop);
+  loop();
+  for (std::thread& t : others) t.join();
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace
+
+Result<Compiled> compile(const std::vector<KernelSource>& kernels, const std::vector<ShapeFunction>& shapes, expr::Context& ctx,
+                         const Target& target, const Options& options) {
+  const int level = std::clamp(options.opt_level, 0, 3);
+  // Kernels that differ only in names are one.
+  std::map<std::string, size_t> known;
+  std::vector<size_t> unique;           // indices of kernels
+  std::vector<size_t> number_of(kernels.size());
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    auto [it, is_new] = known.try_emplace(fingerprint(kernels[i], ctx), unique.size());
+    if (is_new) unique.push_back(i);
+    number_of[i] = it->second;
+  }
+  std::vector<loop::Function> legal;
+  legal.reserve(unique.size());
+  for (size_t k : unique) legal.push_back(legalize(*kernels[k].function, ctx, target));
+
+  std::vector<Unit> units;
+  std::vector<std::string> symbols;
+  for (size_t k = 0; k < unique.size(); ++k) {
+    if (k % kKernelsPerUnit == 0) units.emplace_back("kernels" + std::to_string(units.size()), target, level);
+    symbols.push_back("kernel" + std::to_string(k));
+    units.back().add_kernel(KernelSource{&legal[k], kernels[unique[k]].ints}, symbols.back(), ctx);
+  }
+  if (!shapes.empty()) units.emplace_back("shapes", target, level);
+  for (size_t k = 0; k < shapes.size(); ++k) {
+    symbols.push_back("shape" + std::to_string(k));
+    units.back().add_shape(shapes[k], symbols.back(), ctx);
+  }
+  run_parallel(units.size(), options.threads, [&](size_t i) { units[i].compile(options.dump_dir); });
+
+  Compiled out;
+  out.image.target = target.name;
+  out.image.features = target.features;
+  std::vector<const std::vector<std::byte>*> objects;
+  for (const Unit& u : units) objects.push_back(&u.object());
+  std::vector<uint64_t> offsets;
+  link(objects, symbols, out.image, offsets);
+  for (size_t number : number_of) out.kernel_offsets.push_back(offsets[number]);
+  out.shape_offsets.assign(offsets.begin() + static_cast<std::ptrdiff_t>(unique.size()), offsets.end());
+  return out;
+}
+
+}  // namespace pliant::codegen

@@ -1,0 +1,77 @@
+#include "codegen/legalize/legalize.h"
+
+#include "codegen/codegen.h"
+#include "loop/walk.h"
+
+namespace pliant::codegen {
+
+using expr::Scalar;
+using expr::ScalarKind;
+
+namespace {
+
+class Legalizer {
+ public:
+  explicit Legalizer(expr::Context& ctx) : ctx_(ctx) {}
+
+  Scalar run(Scalar s) {
+    if (auto it = done_.find(s.node()); it != done_.end()) return it->second;
+    Scalar out = with_legal_args(s);
+    for (auto* rule : {&rules::rewrite_cast, &rules::rewrite_half, &rules::rewrite_exponential, &rules::rewrite_logarithm,
+                       &rules::rewrite_trigonometric, &rules::rewrite_arc, &rules::rewrite_erf, &rules::rewrite_power,
+                       &rules::rewrite_remainder}) {
+      if (Scalar next = (*rule)(out)) {
+        out = run(next);
+        break;
+      }
+    }
+    done_[s.node()] = out;
+    return out;
+  }
+
+ private:
+  Scalar with_legal_args(Scalar s) {
+    std::vector<Scalar> args;
+    bool changed = false;
+    for (const Scalar& a : s->args) {
+      args.push_back(run(a));
+      changed = changed || args.back() != a;
+    }
+    if (!changed) return s;
+    switch (s->kind) {
+      case ScalarKind::Unary: return expr::make_unary(s->unary(), args[0]);
+      case ScalarKind::Binary: return expr::make_binary(s->binary(), args[0], args[1]);
+      case ScalarKind::Select: return expr::make_select(args[0], args[1], args[2]);
+      case ScalarKind::Cast: return expr::make_cast(s.dtype(), args[0]);
+      case ScalarKind::Bitcast: return expr::make_bitcast(s.dtype(), args[0]);
+      case ScalarKind::Fma: return expr::make_fma(args[0], args[1], args[2]);
+      case ScalarKind::Const:
+      case ScalarKind::Index:
+      case ScalarKind::Load: break;
+    }
+    return s;
+  }
+
+  expr::Context& ctx_;
+  std::unordered_map<const expr::ScalarNode*, Scalar> done_;
+};
+
+}  // namespace
+
+Scalar legalize_scalar(Scalar s, expr::Context& ctx) { return Legalizer(ctx).run(s); }
+
+loop::Function legalize(const loop::Function& f, expr::Context& ctx, const Target&) {
+  Legalizer legalizer(ctx);
+  loop::Function out = f;
+  out.body = loop::rewrite(f.body, [&](const loop::StmtPtr& s) -> loop::StmtPtr {
+    if (!s->value) return s;
+    const Scalar legal = legalizer.run(s->value);
+    if (legal == s->value) return s;
+    auto copy = std::make_shared<loop::Stmt>(*s);
+    copy->value = legal;
+    return copy;
+  });
+  return out;
+}
+
+}  // namespace pliant::codegen

@@ -1,0 +1,175 @@
+// Optimisation and object emission.
+//
+// The emitter already vectorises, unrolls and hoists index arithmetic, so the pipeline is short: it cleans up and moves what
+// depends on memory. The loop vectoriser, SLP, unrolling and idiom recognition stay out: they would undo what lowering chose.
+#include "codegen/llvm/backend.h"
+
+#include <llvm/Analysis/AliasAnalysis.h>
+#include <llvm/Analysis/BasicAliasAnalysis.h>
+#include <llvm/Analysis/ScopedNoAliasAA.h>
+#include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/FileSystem.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/ADCE.h>
+#include <llvm/Transforms/Scalar/DeadStoreElimination.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/GVN.h>
+#include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+#include <llvm/Transforms/Utils/Cloning.h>
+
+#include <mutex>
+
+#include "codegen/llvm/emitter.h"
+
+namespace pliant::codegen {
+
+namespace {
+
+void initialize_llvm() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+  });
+}
+
+std::unique_ptr<llvm::TargetMachine> make_machine(const Target& target, int opt_level) {
+  initialize_llvm();
+  const llvm::Triple triple(target.triple);
+  std::string error;
+  const llvm::Target* t = llvm::TargetRegistry::lookupTarget(triple, error);
+  PLIANT_CHECK(t) << error;
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
+  const llvm::CodeGenOptLevel levels[] = {llvm::CodeGenOptLevel::None, llvm::CodeGenOptLevel::Less, llvm::CodeGenOptLevel::Default,
+                                          llvm::CodeGenOptLevel::Aggressive};
+  return std::unique_ptr<llvm::TargetMachine>(
+      t->createTargetMachine(triple, target.cpu, "", options, llvm::Reloc::PIC_, llvm::CodeModel::Small, levels[opt_level]));
+}
+
+void optimize(llvm::Module& module, llvm::TargetMachine& machine, int opt_level) {
+  if (opt_level == 0) return;
+  llvm::PassBuilder builder(&machine);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager call_graphs;
+  llvm::ModuleAnalysisManager modules;
+  llvm::AAManager aliasing;
+  aliasing.registerFunctionAnalysis<llvm::BasicAA>();
+  aliasing.registerFunctionAnalysis<llvm::ScopedNoAliasAA>();
+  functions.registerPass([&] { return std::move(aliasing); });
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(call_graphs);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, call_graphs, modules);
+
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  passes.addPass(llvm::EarlyCSEPass(true));
+  passes.addPass(llvm::SimplifyCFGPass());
+  if (opt_level >= 2) {
+    passes.addPass(llvm::InstCombinePass());
+    passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), true));
+    passes.addPass(llvm::GVNPass());
+    passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), true));
+    passes.addPass(llvm::DSEPass());
+    passes.addPass(llvm::SimplifyCFGPass());
+    passes.addPass(llvm::InstCombinePass());
+  }
+  passes.addPass(llvm::ADCEPass());
+  for (llvm::Function& f : module) {
+    if (!f.isDeclaration()) passes.run(f, functions);
+  }
+}
+
+std::string emit_file(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType type) {
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream out(bytes);
+  llvm::legacy::PassManager passes;
+  llvm::TargetLibraryInfoImpl library(module.getTargetTriple());
+  library.disableAllFunctions();
+  passes.add(new llvm::TargetLibraryInfoWrapperPass(library));
+  const bool unsupported = machine.addPassesToEmitFile(passes, out, nullptr, type);
+  PLIANT_CHECK(!unsupported) << "the target cannot emit this file type";
+  passes.run(module);
+  return {bytes.begin(), bytes.end()};
+}
+
+void write_text(const std::string& path, const std::string& text) {
+  std::error_code error;
+  llvm::raw_fd_ostream out(path, error);
+  if (!error) out << text;
+}
+
+}  // namespace
+
+struct Unit::Impl {
+  std::string name;
+  const Target& target;
+  int opt_level;
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::TargetMachine> machine;
+  std::unique_ptr<llvm::Module> module;
+  std::vector<std::byte> object;
+};
+
+Unit::Unit(const std::string& name, const Target& target, int opt_level)
+    : impl_(new Impl{name, target, opt_level, {}, make_machine(target, opt_level), nullptr, {}}) {
+  impl_->module = std::make_unique<llvm::Module>(name, impl_->context);
+  impl_->module->setTargetTriple(llvm::Triple(target.triple));
+  impl_->module->setDataLayout(impl_->machine->createDataLayout());
+  impl_->module->setPICLevel(llvm::PICLevel::SmallPIC);
+}
+Unit::~Unit() = default;
+Unit::Unit(Unit&&) noexcept = default;
+
+void Unit::add_kernel(const KernelSource& source, const std::string& symbol, expr::Context& ctx) {
+  Emitter(*impl_->module, ctx, impl_->target, impl_->opt_level).emit_kernel(source, symbol);
+}
+
+void Unit::add_shape(const ShapeFunction& source, const std::string& symbol, expr::Context& ctx) {
+  Emitter(*impl_->module, ctx, impl_->target, impl_->opt_level).emit_shape(source, symbol);
+}
+
+void Unit::compile(const std::string& dump_dir) {
+  llvm::Module& module = *impl_->module;
+  auto print_module = [&](const std::string& suffix) {
+    if (dump_dir.empty()) return;
+    std::string text;
+    llvm::raw_string_ostream out(text);
+    module.print(out, nullptr);
+    write_text(dump_dir + "/" + impl_->name + suffix, text);
+  };
+  print_module(".ll");
+  std::string broken;
+  llvm::raw_string_ostream broken_out(broken);
+  PLIANT_CHECK(!llvm::verifyModule(module, &broken_out)) << "broken IR: " << broken;
+  optimize(module, *impl_->machine, impl_->opt_level);
+  if (!dump_dir.empty()) {
+    print_module(".opt.ll");
+    std::unique_ptr<llvm::Module> copy = llvm::CloneModule(module);
+    write_text(dump_dir + "/" + impl_->name + ".s", emit_file(*copy, *impl_->machine, llvm::CodeGenFileType::AssemblyFile));
+  }
+  const std::string bytes = emit_file(module, *impl_->machine, llvm::CodeGenFileType::ObjectFile);
+  const auto* data = reinterpret_cast<const std::byte*>(bytes.data());
+  impl_->object.assign(data, data + bytes.size());
+  impl_->module.reset();
+  impl_->machine.reset();
+}
+
+const std::vector<std::byte>& Unit::object() const { return impl_->object; }
+
+}  // namespace pliant::codegen

@@ -1,0 +1,148 @@
+// Kernels and shape functions: frames, task grids, aliasing facts.
+//
+//   entry:  buffers, integers and scratch from the frame
+//   task:   for t in [begin, end): the indices of the Parallel loops by division of t, then the body
+//   done:   return 0
+#include "codegen/llvm/emitter.h"
+#include "loop/walk.h"
+
+namespace pliant::codegen {
+
+using llvm::Value;
+using loop::StmtPtr;
+
+Emitter::Emitter(llvm::Module& module, expr::Context& ctx, const Target& target, int opt_level)
+    : module_(module), llvm_(module.getContext()), ctx_(ctx), target_(target), opt_level_(opt_level), b_(module.getContext()) {}
+
+llvm::Function* Emitter::begin_function(const std::string& symbol, llvm::FunctionType* function_type) {
+  function_ = llvm::Function::Create(function_type, llvm::Function::ExternalLinkage, symbol, module_);
+  function_->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  function_->setDSOLocal(true);
+  function_->setDoesNotThrow();
+  function_->setAlignment(llvm::Align(64));
+  function_->addFnAttr("target-cpu", target_.cpu);
+  function_->addFnAttr("no-builtins");
+  function_->addFnAttr("no-trapping-math", "true");
+  if (target_.vector_bytes >= 64) {
+    function_->addFnAttr("prefer-vector-width", std::to_string(8 * target_.vector_bytes));
+    function_->addFnAttr("min-legal-vector-width", std::to_string(8 * target_.vector_bytes));
+  }
+  hoist_ = std::make_unique<Hoister>(b_);
+  env_.clear();
+  read_symbol_ = {};
+  buffers_.clear();
+  accesses_.clear();
+  guard_ = {};
+  guard_ids_.clear();
+  has_load_.clear();
+  clear_memo();
+  lanes_ = 0;
+  b_.SetInsertPoint(llvm::BasicBlock::Create(llvm_, "entry", function_));
+  return function_;
+}
+
+void Emitter::bind_buffers(const loop::Function& f, Value* frame) {
+  llvm::Type* pointer = b_.getPtrTy();
+  auto field = [&](size_t offset) {
+    return b_.CreateLoad(pointer, b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), frame, offset));
+  };
+  Value* buffers = field(offsetof(artifact::KernelFrame, buffers));
+  for (size_t i = 0; i < f.params.size(); ++i) {
+    BufferState state;
+    state.buffer = &f.params[i];
+    state.base = b_.CreateLoad(pointer, b_.CreateConstInBoundsGEP1_64(pointer, buffers, i), f.params[i].name);
+    PLIANT_CHECK(buffers_.try_emplace(f.params[i].id, state).second) << "parameter " << f.params[i].name << " occurs twice";
+  }
+  scratch_ = field(offsetof(artifact::KernelFrame, scratch));
+  fault_values_ = field(offsetof(artifact::KernelFrame, fault_values));
+}
+
+void Emitter::finish_alias_scopes() {
+  // Buffers never overlap: each is a scope, and an access of one is not an access of any other.
+  if (accesses_.empty()) return;
+  llvm::MDBuilder md(llvm_);
+  llvm::MDNode* domain = md.createAnonymousAliasScopeDomain(function_->getName());
+  std::map<loop::BufferId, llvm::MDNode*> scopes;
+  std::vector<loop::BufferId> order;
+  for (const auto& [instruction, id] : accesses_) {
+    if (scopes.try_emplace(id, nullptr).second) order.push_back(id);
+  }
+  for (loop::BufferId id : order) scopes[id] = md.createAnonymousAliasScope(domain, buffers_.at(id).buffer->name);
+  std::map<loop::BufferId, llvm::MDNode*> own, others;
+  for (loop::BufferId id : order) {
+    std::vector<llvm::Metadata*> rest;
+    for (loop::BufferId other : order) {
+      if (other != id) rest.push_back(scopes[other]);
+    }
+    own[id] = llvm::MDNode::get(llvm_, {scopes[id]});
+    others[id] = llvm::MDNode::get(llvm_, rest);
+  }
+  for (const auto& [instruction, id] : accesses_) {
+    instruction->setMetadata(llvm::LLVMContext::MD_alias_scope, own[id]);
+    instruction->setMetadata(llvm::LLVMContext::MD_noalias, others[id]);
+  }
+}
+
+void Emitter::emit_kernel(const KernelSource& source, const std::string& symbol) {
+  const loop::Function& f = *source.function;
+  auto* function_type = llvm::FunctionType::get(b_.getInt32Ty(), {b_.getPtrTy(), b_.getInt64Ty(), b_.getInt64Ty()}, false);
+  begin_function(symbol, function_type);
+  Value* frame = function_->getArg(0);
+  Value* begin = function_->getArg(1);
+  Value* end = function_->getArg(2);
+  Value* ints = b_.CreateLoad(b_.getPtrTy(), b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), frame, offsetof(artifact::KernelFrame, ints)));
+  for (size_t i = 0; i < source.ints.size(); ++i) {
+    const expr::SymbolInfo& info = ctx_.info(source.ints[i]);
+    env_[source.ints[i]] = b_.CreateLoad(b_.getInt64Ty(), b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), ints, i), info.name);
+  }
+  bind_buffers(f, frame);
+  scratch_offsets_ = scratch_layout(f, ctx_).offsets;
+
+  const TaskGrid grid = task_grid(f);
+  std::vector<Value*> extents;
+  for (const StmtPtr& loop : grid.loops) {
+    // A grid with an empty extent has no tasks; a divisor is at least 1 wherever tasks run.
+    extents.push_back(hoist_->smax(uniform_dim(loop->extent), hoist_->constant(1)));
+  }
+  auto* task = llvm::BasicBlock::Create(llvm_, "task", function_);
+  auto* done = llvm::BasicBlock::Create(llvm_, "done", function_);
+  llvm::BasicBlock* from = b_.GetInsertBlock();
+  b_.CreateCondBr(b_.CreateICmpSLT(begin, end), task, done);
+  hoist_->enter(task);
+  auto* t = b_.CreatePHI(b_.getInt64Ty(), 2, "t");
+  hoist_->define(t);
+  t->addIncoming(begin, from);
+  Value* rest = t;
+  for (size_t i = grid.loops.size(); i-- > 0;) {
+    Value* index = i == 0 ? rest : hoist_->mod(rest, extents[i], true, true);
+    if (i > 0) rest = hoist_->floordiv(rest, extents[i], true, true);
+    env_[grid.loops[i]->var] = index;
+  }
+  // Allocs above the grid's loops are each task's own.
+  StmtPtr body = grid.body;
+  for (size_t i = grid.allocs.size(); i-- > 0;) body = loop::make_alloc(*grid.allocs[i]->alloc, body);
+  if (body) emit(body);
+  Value* next = b_.CreateAdd(t, b_.getInt64(1), "", true, true);
+  t->addIncoming(next, b_.GetInsertBlock());
+  b_.CreateCondBr(b_.CreateICmpSLT(next, end), task, done);
+  hoist_->leave(done);
+  b_.CreateRet(b_.getInt32(0));
+  finish_alias_scopes();
+}
+
+void Emitter::emit_shape(const ShapeFunction& source, const std::string& symbol) {
+  begin_function(symbol, llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy()}, false));
+  Value* slots = function_->getArg(0);
+  auto slot = [&](uint64_t i) { return b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), slots, i); };
+  read_symbol_ = [&](expr::SymbolId s) -> Value* {
+    const int32_t from = s < source.symbol_slots.size() ? source.symbol_slots[s] : -1;
+    PLIANT_CHECK(from >= 0) << "shape function " << source.name << " reads " << ctx_.info(s).name << ", which has no slot";
+    return b_.CreateLoad(b_.getInt64Ty(), slot(static_cast<uint64_t>(from)), ctx_.info(s).name);
+  };
+  // Each assignment reads its slots anew: an earlier one may have filled them.
+  for (const auto& [to, value] : source.assignments) b_.CreateStore(uniform_dim(value), slot(to));
+  b_.CreateRetVoid();
+  read_symbol_ = {};
+}
+
+}  // namespace pliant::codegen

@@ -1,0 +1,399 @@
+// Dims as functions of the lane.
+//
+// Divisions by a uniform divisor stay cheap: with base + s, 0 <= s <= hi, the quotient is floordiv(base, d) + (mod(base, d) + s) / d, where
+// the second part is at most hi and is computed in 32 bits. A batch index taken apart by floordiv and mod, or a window clamped by
+// min and max, therefore still yields a uniform base and a small offset.
+#include <algorithm>
+
+#include "codegen/llvm/emitter.h"
+
+namespace pliant::codegen {
+
+using expr::Dim;
+using llvm::ConstantInt;
+using llvm::Value;
+
+namespace {
+
+// Bounds under which 32-bit lane arithmetic and its f32 division are exact.
+constexpr int64_t kSmallLimit = 1 << 12;
+constexpr int64_t kSmallProductLimit = 1 << 28;
+
+std::optional<int64_t> const_of(Value* v) {
+  if (auto* c = llvm::dyn_cast_or_null<ConstantInt>(v)) return c->getSExtValue();
+  return std::nullopt;
+}
+
+int64_t power_of_two_above(int64_t n) {
+  int64_t p = 1;
+  while (p <= n) p *= 2;
+  return p;
+}
+
+}  // namespace
+
+Value* Emitter::lane_numbers(llvm::Type* element) {
+  std::vector<llvm::Constant*> numbers;
+  for (int64_t i = 0; i < lanes_; ++i) numbers.push_back(ConstantInt::get(element, static_cast<uint64_t>(i)));
+  return llvm::ConstantVector::get(numbers);
+}
+
+Value* Emitter::uniform_sum(std::vector<Value*> terms) {
+  std::stable_sort(terms.begin(), terms.end(), [&](Value* x, Value* y) { return hoist_->level(x) < hoist_->level(y); });
+  Value* sum = hoist_->constant(0);
+  for (Value* t : terms) sum = hoist_->add(sum, t);
+  return sum;
+}
+
+Value* Emitter::uniform_part(const Index& x) {
+  return hoist_->add(uniform_sum(x.terms), hoist_->constant(x.constant));
+}
+
+Value* Emitter::uniform_dim(Dim d) {
+  const Index x = index_of(d);
+  PLIANT_CHECK(x.is_uniform()) << d.str() << " differs between lanes";
+  return uniform_part(x);
+}
+
+Value* Emitter::wide_lanes(const Index& x) {
+  auto* wide_type = llvm::FixedVectorType::get(b_.getInt64Ty(), static_cast<unsigned>(lanes_));
+  Value* v = spread(uniform_part(x));
+  if (x.step) {
+    Value* step = spread(x.step);
+    Value* lanes = lane_numbers(b_.getInt64Ty());
+    Value* ramp = const_of(x.step) == 1 ? lanes : hoist_->pure("ramp", {step}, [&] { return b_.CreateMul(step, lanes); });
+    v = hoist_->pure("vadd", {v, ramp}, [&] { return b_.CreateAdd(v, ramp); });
+  }
+  if (x.small) {
+    Value* wide = hoist_->pure("vsext", {x.small}, [&] { return b_.CreateSExt(x.small, wide_type); });
+    v = hoist_->pure("vadd", {v, wide}, [&] { return b_.CreateAdd(v, wide); });
+  }
+  if (x.wide) v = hoist_->pure("vadd", {v, x.wide}, [&] { return b_.CreateAdd(v, x.wide); });
+  return v;
+}
+
+std::optional<Emitter::Small> Emitter::small_part(const Index& x) {
+  if (x.wide) return std::nullopt;
+  Small s{x.small, x.small_lo, x.small_hi};
+  if (x.step) {
+    const std::optional<int64_t> step = const_of(x.step);
+    if (!step || std::abs(*step) > kSmallLimit / lanes_) return std::nullopt;
+    Value* ramp = lane_numbers(b_.getInt32Ty());
+    if (*step != 1) ramp = b_.CreateMul(ramp, splat(b_.getInt32(static_cast<uint32_t>(*step))));
+    const int64_t end = *step * (lanes_ - 1);
+    s.lo += std::min<int64_t>(end, 0);
+    s.hi += std::max<int64_t>(end, 0);
+    s.v = s.v ? hoist_->pure("vadd", {s.v, ramp}, [&] { return b_.CreateAdd(s.v, ramp); }) : ramp;
+  }
+  if (s.hi - s.lo > kSmallLimit) return std::nullopt;
+  return s;
+}
+
+void Emitter::accumulate(Index& sum, const Index& x) {
+  sum.terms.insert(sum.terms.end(), x.terms.begin(), x.terms.end());
+  sum.constant += x.constant;
+  if (x.step) sum.step = sum.step ? hoist_->add(sum.step, x.step) : x.step;
+  if (sum.step && const_of(sum.step) == 0) sum.step = nullptr;
+  auto join = [&](Value*& into, Value* from) {
+    if (!from) return;
+    Value* old = into;
+    into = old ? hoist_->pure("vadd", {old, from}, [&] { return b_.CreateAdd(old, from); }) : from;
+  };
+  join(sum.small, x.small);
+  sum.small_lo += x.small_lo;
+  sum.small_hi += x.small_hi;
+  join(sum.wide, x.wide);
+}
+
+Index Emitter::scale(const Index& x, Value* by) {
+  const std::optional<int64_t> k = const_of(by);
+  Index out;
+  for (Value* t : x.terms) out.terms.push_back(hoist_->mul(t, by));
+  if (k) {
+    out.constant = x.constant * *k;
+  } else if (x.constant != 0) {
+    out.terms.push_back(hoist_->mul(by, hoist_->constant(x.constant)));
+  }
+  if (x.step) out.step = hoist_->mul(x.step, by);
+  if (x.small) {
+    const int64_t bound = std::max(std::abs(x.small_lo), std::abs(x.small_hi));
+    if (k && std::abs(*k) <= kSmallProductLimit / std::max<int64_t>(bound, 1)) {
+      Value* factor = splat(b_.getInt32(static_cast<uint32_t>(*k)));
+      out.small = *k == 1 ? x.small : hoist_->pure("vmul", {x.small, factor}, [&] { return b_.CreateMul(x.small, factor); });
+      out.small_lo = std::min(x.small_lo * *k, x.small_hi * *k);
+      out.small_hi = std::max(x.small_lo * *k, x.small_hi * *k);
+    } else {
+      auto* wide_type = llvm::FixedVectorType::get(b_.getInt64Ty(), static_cast<unsigned>(lanes_));
+      Value* factor = spread(by);
+      out.wide = hoist_->pure("vsextmul", {x.small, factor},
+                              [&] { return b_.CreateMul(b_.CreateSExt(x.small, wide_type), factor); });
+    }
+  }
+  if (x.wide) {
+    Value* factor = spread(by);
+    Value* w = hoist_->pure("vmul", {x.wide, factor}, [&] { return b_.CreateMul(x.wide, factor); });
+    Value* other = out.wide;
+    out.wide = other ? hoist_->pure("vadd", {other, w}, [&] { return b_.CreateAdd(other, w); }) : w;
+  }
+  return out;
+}
+
+Index Emitter::product(const expr::Monomial& m, int64_t coefficient) {
+  std::vector<Value*> factors;
+  std::optional<Index> varying;
+  for (const auto& [atom, power] : m.factors) {
+    const Index x = index_of_atom(*atom);
+    for (uint32_t i = 0; i < power; ++i) {
+      if (x.is_const()) {
+        coefficient *= x.constant;
+      } else if (x.is_uniform()) {
+        factors.push_back(uniform_part(x));
+      } else if (!varying) {
+        varying = x;
+      } else {
+        Value* p = wide_lanes(*varying);
+        Value* q = wide_lanes(x);
+        varying = Index{};
+        varying->wide = hoist_->pure("vmul", {p, q}, [&] { return b_.CreateMul(p, q); });
+      }
+    }
+  }
+  std::stable_sort(factors.begin(), factors.end(), [&](Value* x, Value* y) { return hoist_->level(x) < hoist_->level(y); });
+  Value* uniform = hoist_->constant(coefficient);
+  for (Value* f : factors) uniform = hoist_->mul(uniform, f);
+  if (varying) return scale(*varying, uniform);
+  Index out;
+  if (auto k = const_of(uniform)) {
+    out.constant = *k;
+  } else {
+    out.terms = {uniform};
+  }
+  return out;
+}
+
+Index Emitter::index_of(Dim d) {
+  Index sum;
+  for (const auto& [monomial, coefficient] : d->terms) accumulate(sum, product(*monomial, coefficient));
+  return sum;
+}
+
+Index Emitter::index_of_atom(const expr::Atom& a) {
+  auto of_uniform = [](Value* v) {
+    Index x;
+    if (auto k = const_of(v)) {
+      x.constant = *k;
+    } else {
+      x.terms = {v};
+    }
+    return x;
+  };
+  switch (a.kind) {
+    case expr::AtomKind::Symbol: {
+      Index x;
+      if (lanes_ && a.symbol == lane_var_) {
+        x.step = hoist_->constant(1);
+        return x;
+      }
+      if (auto it = env_.find(a.symbol); it != env_.end()) return of_uniform(it->second);
+      PLIANT_CHECK(read_symbol_) << "symbol " << ctx_.info(a.symbol).name << " is not bound";
+      return of_uniform(read_symbol_(a.symbol));
+    }
+    case expr::AtomKind::FloorDiv: return divide(a.args[0], a.args[1], false);
+    case expr::AtomKind::Mod: return divide(a.args[0], a.args[1], true);
+    case expr::AtomKind::Min:
+    case expr::AtomKind::Max: return extremum(a);
+    case expr::AtomKind::Broadcast: {
+      Index x = index_of(a.args[0]);
+      for (size_t i = 1; i < a.args.size(); ++i) {
+        const Index y = index_of(a.args[i]);
+        if (x.is_uniform() && y.is_uniform()) {
+          x = of_uniform(hoist_->broadcast(uniform_part(x), uniform_part(y)));
+          continue;
+        }
+        Value* p = wide_lanes(x);
+        Value* q = wide_lanes(y);
+        x = Index{};
+        x.wide = hoist_->pure("vbroadcast", {p, q}, [&] {
+          return b_.CreateSelect(b_.CreateICmpEQ(p, splat(hoist_->constant(1))), q, p);
+        });
+      }
+      return x;
+    }
+    case expr::AtomKind::Value: {
+      const Val v = emit_value_atom(a);
+      if (!v.vec) return of_uniform(v.v);
+      Index x;
+      x.wide = v.v;
+      return x;
+    }
+  }
+  PLIANT_CHECK(false) << "unknown atom";
+  return {};
+}
+
+Index Emitter::divide(Dim numerator, Dim divisor, bool want_mod) {
+  const Index n = index_of(numerator);
+  const Index d = index_of(divisor);
+  const bool nonnegative = ctx_.range(numerator).lo >= 0;
+  const bool positive = ctx_.range(divisor).lo >= 1;
+  Index out;
+  if (n.is_uniform() && d.is_uniform()) {
+    Value* p = uniform_part(n);
+    Value* q = uniform_part(d);
+    out.terms = {want_mod ? hoist_->mod(p, q, nonnegative, positive) : hoist_->floordiv(p, q, nonnegative, positive)};
+    if (auto k = const_of(out.terms[0])) return Index{.terms = {}, .constant = *k};
+    return out;
+  }
+  const std::optional<Small> small = d.is_uniform() ? small_part(n) : std::nullopt;
+  if (!small) {
+    Value* p = wide_lanes(n);
+    Value* q = wide_lanes(d);
+    Value* one = splat(hoist_->constant(1));
+    out.wide = hoist_->pure(want_mod ? "vmod" : "vfloordiv", {p, q}, [&] {
+      Value* safe = positive && llvm::isa<llvm::Constant>(q) ? q : b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, q, one);
+      Value* quotient = b_.CreateSDiv(p, safe);
+      Value* r = b_.CreateSub(p, b_.CreateMul(quotient, safe));
+      Value* sign = b_.CreateAShr(r, splat(hoist_->constant(63)));
+      return want_mod ? b_.CreateAdd(r, b_.CreateAnd(sign, safe)) : b_.CreateAdd(quotient, sign);
+    });
+    return out;
+  }
+  // base + s with s in [0, hi]; `r` is the remainder of the base.
+  Index base_index;
+  base_index.terms = n.terms;
+  base_index.constant = n.constant + small->lo;
+  Value* base = uniform_part(base_index);
+  const int64_t hi = small->hi - small->lo;
+  Value* s = small->v;
+  if (small->lo != 0) {
+    Value* shift = splat(b_.getInt32(static_cast<uint32_t>(-small->lo)));
+    s = hoist_->pure("vadd", {small->v, shift}, [&] { return b_.CreateAdd(small->v, shift); });
+  }
+  Value* div = uniform_part(d);
+  if (!const_of(div) && !positive) div = hoist_->smax(div, hoist_->constant(1));
+  const bool base_nonnegative = nonnegative && small->lo == 0;  // lane 0 alone is the base
+  Value* q = hoist_->floordiv(base, div, base_nonnegative, true);
+  Value* r = hoist_->mod(base, div, base_nonnegative, true);
+  const std::optional<int64_t> k = const_of(div);
+  auto* small_type = llvm::FixedVectorType::get(b_.getInt32Ty(), static_cast<unsigned>(lanes_));
+  Value* carry = nullptr;  // (r + s) / d
+  if (k && *k <= kSmallLimit) {
+    carry = hoist_->pure("vcarry", {r, s, div}, [&] {
+      Value* sum = b_.CreateAdd(splat(b_.CreateTrunc(r, b_.getInt32Ty())), s);
+      return b_.CreateUDiv(sum, splat(b_.CreateTrunc(div, b_.getInt32Ty())));
+    });
+  } else {
+    // Divisors above `cap` > hi act as `cap` with the remainder moved by as much: either can carry at most once.
+    Value* cap = hoist_->constant(power_of_two_above(hi));
+    carry = hoist_->pure("vcarry", {r, s, div}, [&] {
+      Value* d32 = b_.CreateTrunc(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, div, cap), b_.getInt32Ty());
+      Value* over = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b_.CreateSub(div, cap), hoist_->constant(0));
+      Value* moved = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b_.CreateSub(r, over), hoist_->constant(0));
+      Value* sum = b_.CreateAdd(splat(b_.CreateTrunc(moved, b_.getInt32Ty())), s);
+      if (k) return b_.CreateZExt(b_.CreateICmpUGE(sum, splat(d32)), small_type);
+      auto* float_type = llvm::FixedVectorType::get(b_.getFloatTy(), static_cast<unsigned>(lanes_));
+      Value* quotient = b_.CreateFDiv(b_.CreateSIToFP(sum, float_type), splat(b_.CreateSIToFP(d32, b_.getFloatTy())));
+      return b_.CreateFPToSI(quotient, small_type);
+    });
+  }
+  if (!want_mod) {
+    out.terms = {q};
+    out.small = carry;
+    out.small_lo = 0;
+    out.small_hi = hi;
+    return out;
+  }
+  if (k && *k <= kSmallLimit) {
+    out.small = hoist_->pure("vmod", {r, s, carry, div}, [&] {
+      Value* sum = b_.CreateAdd(splat(b_.CreateTrunc(r, b_.getInt32Ty())), s);
+      return b_.CreateSub(sum, b_.CreateMul(carry, splat(b_.CreateTrunc(div, b_.getInt32Ty()))));
+    });
+    out.small_lo = 0;
+    out.small_hi = *k - 1;
+    return out;
+  }
+  // r + s - d * carry
+  Index rest;
+  rest.terms = {r};
+  rest.small = s;
+  rest.small_hi = hi;
+  Index taken;
+  taken.small = carry;
+  taken.small_hi = hi;
+  accumulate(out, rest);
+  accumulate(out, scale(taken, hoist_->mul(div, hoist_->constant(-1))));
+  return out;
+}
+
+Index Emitter::extremum(const expr::Atom& a) {
+  const bool want_max = a.kind == expr::AtomKind::Max;
+  auto pick = [&](Value* x, Value* y) { return want_max ? hoist_->smax(x, y) : hoist_->smin(x, y); };
+  Index x = index_of(a.args[0]);
+  for (size_t i = 1; i < a.args.size(); ++i) {
+    Index y = index_of(a.args[i]);
+    if (x.is_uniform() && y.is_uniform()) {
+      Value* v = pick(uniform_part(x), uniform_part(y));
+      x = const_of(v) ? Index{.terms = {}, .constant = *const_of(v)} : Index{.terms = {v}};
+      continue;
+    }
+    if (x.is_uniform()) std::swap(x, y);
+    const std::optional<Small> s = y.is_uniform() ? small_part(x) : std::nullopt;
+    if (s) {
+      // min(b + s, u) = min(b, u - lo) + min(s, clamp(u - b, lo, hi)), and max alike with the bounds exchanged.
+      Index base_index;
+      base_index.terms = x.terms;
+      base_index.constant = x.constant;
+      Value* base = uniform_part(base_index);
+      Value* u = uniform_part(y);
+      Value* gap = hoist_->smax(hoist_->smin(hoist_->sub(u, base), hoist_->constant(s->hi)), hoist_->constant(s->lo));
+      Value* new_base = pick(base, hoist_->sub(u, hoist_->constant(want_max ? s->hi : s->lo)));
+      Value* v = hoist_->pure(want_max ? "vsmax" : "vsmin", {s->v, gap}, [&] {
+        Value* bound = splat(b_.CreateTrunc(gap, b_.getInt32Ty()));
+        return b_.CreateBinaryIntrinsic(want_max ? llvm::Intrinsic::smax : llvm::Intrinsic::smin, s->v, bound);
+      });
+      x = Index{};
+      x.terms = {new_base};
+      x.small = v;
+      x.small_lo = s->lo;
+      x.small_hi = s->hi;
+      continue;
+    }
+    Value* p = wide_lanes(x);
+    Value* q = wide_lanes(y);
+    x = Index{};
+    x.wide = hoist_->pure(want_max ? "vsmax" : "vsmin", {p, q}, [&] {
+      return b_.CreateBinaryIntrinsic(want_max ? llvm::Intrinsic::smax : llvm::Intrinsic::smin, p, q);
+    });
+  }
+  return x;
+}
+
+Val Emitter::compare_index(expr::BinaryOp op, const Index& x, Value** all) {
+  using expr::BinaryOp;
+  auto predicate = [&] {
+    switch (op) {
+      case BinaryOp::Eq: return llvm::CmpInst::ICMP_EQ;
+      case BinaryOp::Ne: return llvm::CmpInst::ICMP_NE;
+      case BinaryOp::Lt: return llvm::CmpInst::ICMP_SLT;
+      case BinaryOp::Le: return llvm::CmpInst::ICMP_SLE;
+      case BinaryOp::Gt: return llvm::CmpInst::ICMP_SGT;
+      default: return llvm::CmpInst::ICMP_SGE;
+    }
+  }();
+  const std::string tag = "icmp" + std::to_string(static_cast<int>(predicate));
+  auto compare = [&](Value* p, Value* q) { return hoist_->pure(tag.c_str(), {p, q}, [&] { return b_.CreateICmp(predicate, p, q); }); };
+  if (x.is_uniform()) return {compare(uniform_sum(x.terms), hoist_->constant(-x.constant)), false};
+  const std::optional<Small> s = small_part(x);
+  if (!s) {
+    return {compare(wide_lanes(x), splat(hoist_->constant(0))), true};
+  }
+  // base + s OP 0 is s OP -base, with -base brought next to the bounds of s.
+  Value* bound = hoist_->sub(hoist_->constant(-x.constant), uniform_sum(x.terms));
+  Value* near = hoist_->smax(hoist_->smin(bound, hoist_->constant(s->hi + 1)), hoist_->constant(s->lo - 1));
+  Value* limit = hoist_->pure("vlimit", {near}, [&] { return splat(b_.CreateTrunc(near, b_.getInt32Ty())); });
+  if (all && (op == BinaryOp::Lt || op == BinaryOp::Le)) *all = compare(hoist_->constant(s->hi), bound);
+  if (all && (op == BinaryOp::Gt || op == BinaryOp::Ge)) *all = compare(hoist_->constant(s->lo), bound);
+  return {compare(s->v, limit), true};
+}
+
+}  // namespace pliant::codegen

@@ -1,0 +1,284 @@
+// Loads and stores. In a vector loop the flat index decides: uniform, contiguous (also backwards), or anything else, which is a gather or a
+// scatter.
+#include "codegen/llvm/emitter.h"
+
+namespace pliant::codegen {
+
+using expr::Dim;
+using expr::Scalar;
+using llvm::Value;
+using loop::Scope;
+using loop::StoreKind;
+
+Dim Emitter::flat_index(const loop::Buffer& b, const std::vector<Dim>& index) {
+  const std::vector<Dim> strides = loop::strides_of(b, ctx_);
+  PLIANT_CHECK(index.size() == strides.size()) << "buffer " << b.name << " has rank " << strides.size();
+  Dim flat = ctx_.constant(0);
+  for (size_t i = 0; i < index.size(); ++i) flat = flat + index[i] * strides[i];
+  return flat;
+}
+
+bool Emitter::proves_in_bounds(const loop::Buffer& b, const std::vector<Dim>& index) {
+  for (size_t i = 0; i < index.size(); ++i) {
+    if (!ctx_.proves_less_equal(ctx_.constant(0), index[i]) || !ctx_.proves_less(index[i], b.shape[i])) return false;
+  }
+  return true;
+}
+
+bool Emitter::is_contiguous(const BufferState& b, const Index& ix) const {
+  return b.lane_private ? ix.is_uniform() : ix.steps_by(1);
+}
+
+Value* Emitter::address(const BufferState& b, const Index& ix) {
+  llvm::Type* element = memory_type(b.buffer->dtype);
+  const int64_t scale = b.lane_private ? lanes_ : 1;
+  // One address step a level, outermost first, so that each is computed where its parts are known.
+  std::vector<Value*> terms = ix.terms;
+  std::stable_sort(terms.begin(), terms.end(), [&](Value* x, Value* y) { return hoist_->level(x) < hoist_->level(y); });
+  Value* p = b.base;
+  for (size_t i = 0; i < terms.size();) {
+    const unsigned level = hoist_->level(terms[i]);
+    Value* sum = hoist_->constant(0);
+    for (; i < terms.size() && hoist_->level(terms[i]) == level; ++i) sum = hoist_->add(sum, terms[i]);
+    p = hoist_->gep(element, p, hoist_->mul(sum, hoist_->constant(scale)));
+  }
+  return hoist_->gep(element, p, hoist_->constant(ix.constant * scale));
+}
+
+Value* Emitter::lane_addresses(const BufferState& b, const Index& ix) {
+  llvm::Type* element = memory_type(b.buffer->dtype);
+  if (b.lane_private) {
+    Value* lane = lane_numbers(b_.getInt64Ty());
+    Value* at = b_.CreateAdd(b_.CreateMul(wide_lanes(ix), splat(b_.getInt64(static_cast<uint64_t>(lanes_)))), lane);
+    return b_.CreateInBoundsGEP(element, b.base, at);
+  }
+  Index uniform;
+  uniform.terms = ix.terms;
+  uniform.constant = ix.constant;
+  if (const std::optional<Small> s = small_part(ix)) return b_.CreateInBoundsGEP(element, address(b, uniform), s->v);
+  Index varying = ix;
+  varying.terms.clear();
+  varying.constant = 0;
+  return b_.CreateInBoundsGEP(element, address(b, uniform), wide_lanes(varying));
+}
+
+llvm::Align Emitter::alignment(const BufferState& b, const Index& ix) const {
+  const uint64_t bytes = static_cast<uint64_t>(byte_size(b.buffer->dtype));
+  if (b.buffer->scope == Scope::Local && ix.terms.empty()) {
+    const uint64_t offset = static_cast<uint64_t>(ix.constant * (b.lane_private ? lanes_ : 1)) * bytes;
+    return llvm::commonAlignment(llvm::Align(64), offset);
+  }
+  return llvm::Align(bytes);
+}
+
+void Emitter::annotate(llvm::Instruction* i, const BufferState& b, bool is_load) {
+  if (opt_level_ == 0) return;
+  accesses_.emplace_back(i, b.buffer->id);
+  if (is_load && b.buffer->scope == Scope::Param && !b.buffer->is_output) {
+    i->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(llvm_, {}));
+  }
+}
+
+Value* Emitter::zeros(int64_t bytes) {
+  // Big enough for any vector load; grows with the module's needs.
+  const std::string name = "zeros" + std::to_string(bytes);
+  if (llvm::GlobalVariable* g = module_.getNamedGlobal(name)) return g;
+  auto* array = llvm::ArrayType::get(b_.getInt8Ty(), static_cast<uint64_t>(bytes));
+  auto* g = new llvm::GlobalVariable(module_, array, true, llvm::GlobalValue::PrivateLinkage, llvm::ConstantAggregateZero::get(array), name);
+  g->setAlignment(llvm::Align(64));
+  return g;
+}
+
+Value* Emitter::load_scalar(const BufferState& b, Value* pointer) {
+  auto* load = b_.CreateAlignedLoad(memory_type(b.buffer->dtype), pointer, llvm::Align(static_cast<uint64_t>(byte_size(b.buffer->dtype))));
+  annotate(load, b, true);
+  return b.buffer->dtype == DType::Bool ? b_.CreateIsNotNull(load) : load;
+}
+
+void Emitter::store_scalar(const BufferState& b, Value* pointer, Value* value) {
+  if (b.buffer->dtype == DType::Bool) value = b_.CreateZExt(value, b_.getInt8Ty());
+  annotate(b_.CreateAlignedStore(value, pointer, llvm::Align(static_cast<uint64_t>(byte_size(b.buffer->dtype)))), b, false);
+}
+
+Value* Emitter::load_vector(const BufferState& b, Value* pointer, Value* mask) {
+  const llvm::Align align(static_cast<uint64_t>(byte_size(b.buffer->dtype)));
+  auto* ty = llvm::FixedVectorType::get(memory_type(b.buffer->dtype), static_cast<unsigned>(lanes_));
+  llvm::Instruction* load = nullptr;
+  if (mask) {
+    load = b_.CreateMaskedLoad(ty, pointer, align, mask, llvm::Constant::getNullValue(ty));
+  } else {
+    load = b_.CreateAlignedLoad(ty, pointer, align);
+  }
+  annotate(load, b, true);
+  return b.buffer->dtype == DType::Bool ? b_.CreateICmpNE(load, llvm::Constant::getNullValue(ty)) : load;
+}
+
+void Emitter::store_vector(const BufferState& b, Value* pointer, Value* value, Value* mask) {
+  const llvm::Align align(static_cast<uint64_t>(byte_size(b.buffer->dtype)));
+  auto* ty = llvm::FixedVectorType::get(memory_type(b.buffer->dtype), static_cast<unsigned>(lanes_));
+  if (mask && b.buffer->scope == Scope::Local) {
+    // A blend instead of a masked store keeps the buffer in registers.
+    value = b_.CreateSelect(mask, value, load_vector(b, pointer, nullptr));
+    mask = nullptr;
+  }
+  if (b.buffer->dtype == DType::Bool) value = b_.CreateZExt(value, ty);
+  llvm::Instruction* store = mask ? static_cast<llvm::Instruction*>(b_.CreateMaskedStore(value, pointer, align, mask))
+                                  : b_.CreateAlignedStore(value, pointer, align);
+  annotate(store, b, false);
+}
+
+Val Emitter::emit_load(Scalar s) {
+  auto found = buffers_.find(s->tensor);
+  PLIANT_CHECK(found != buffers_.end()) << "load of an unknown buffer " << s.str();
+  const BufferState& b = found->second;
+  const Index ix = index_of(flat_index(*b.buffer, s->index));
+  const bool guarded = guard_.any() && !proves_in_bounds(*b.buffer, s->index);
+  const int64_t bytes = byte_size(b.buffer->dtype);
+  // Under a uniform condition that is false, zeros are read instead.
+  auto kept_inside = [&](Value* p, Value* condition, int64_t size) {
+    return condition ? b_.CreateSelect(condition, p, zeros(size)) : p;
+  };
+  if (ix.is_uniform() && !b.lane_private) {
+    Value* condition = guarded ? guard_.uniform : nullptr;
+    if (guarded && guard_.mask && !guard_.some_lane) {
+      Value* some = any_lane(guard_.mask);
+      condition = condition ? b_.CreateAnd(condition, some) : some;
+    }
+    return {load_scalar(b, kept_inside(address(b, ix), condition, bytes)), false};
+  }
+  Value* mask = guarded ? guard_.mask : nullptr;
+  Value* condition = guarded ? guard_.uniform : nullptr;
+  if (is_contiguous(b, ix)) {
+    return {load_vector(b, kept_inside(address(b, ix), condition, bytes * lanes_), mask), true};
+  }
+  if (ix.steps_by(-1) && !b.lane_private) {
+    Index low = ix;
+    low.constant -= lanes_ - 1;
+    if (mask) mask = b_.CreateVectorReverse(mask);
+    return {b_.CreateVectorReverse(load_vector(b, kept_inside(address(b, low), condition, bytes * lanes_), mask)), true};
+  }
+  if (condition) {
+    Value* all = splat(condition);
+    mask = mask ? b_.CreateAnd(mask, all) : all;
+  }
+  auto* ty = llvm::FixedVectorType::get(memory_type(b.buffer->dtype), static_cast<unsigned>(lanes_));
+  const llvm::Align align(static_cast<uint64_t>(bytes));
+  llvm::Instruction* gather = b_.CreateMaskedGather(ty, lane_addresses(b, ix), align, mask, llvm::Constant::getNullValue(ty));
+  annotate(gather, b, true);
+  if (b.buffer->dtype != DType::Bool) return {gather, true};
+  return {b_.CreateICmpNE(gather, llvm::Constant::getNullValue(ty)), true};
+}
+
+void Emitter::emit_store(const loop::Stmt& s) {
+  clear_memo();
+  auto found = buffers_.find(s.buffer);
+  PLIANT_CHECK(found != buffers_.end()) << "store to an unknown buffer";
+  const BufferState& b = found->second;
+  const DType t = b.buffer->dtype;
+  const Index ix = index_of(flat_index(*b.buffer, s.index));
+  // A product that is added is one fused operation: a Reduce store may be reassociated.
+  const bool fused = s.store_kind == StoreKind::Add && (t == DType::F32 || t == DType::F64) && opt_level_ > 0 &&
+                     s.value->kind == expr::ScalarKind::Binary && s.value->binary() == expr::BinaryOp::Mul;
+  const bool contiguous = lanes_ && is_contiguous(b, ix);
+  if (!lanes_ || contiguous) {
+    Value* p = address(b, ix);
+    Value* mask = lanes_ ? guard_.mask : nullptr;
+    auto operand = [&](Scalar x) {
+      const Val v = emit(x);
+      return lanes_ ? splat(v) : v.v;
+    };
+    auto old = [&] { return lanes_ ? load_vector(b, p, b.buffer->scope == Scope::Local ? nullptr : mask) : load_scalar(b, p); };
+    Value* v = nullptr;
+    if (fused) {
+      Value* x = operand(s.value->args[0]);
+      Value* y = operand(s.value->args[1]);
+      v = b_.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, y, old()});
+    } else {
+      v = operand(s.value);
+      if (s.store_kind != StoreKind::Assign) v = combine(s.store_kind, t, old(), v);
+    }
+    if (lanes_) {
+      store_vector(b, p, v, mask);
+    } else {
+      store_scalar(b, p, v);
+    }
+    return;
+  }
+  const Val v = emit(s.value);
+  if (ix.is_uniform() && !b.lane_private) {
+    store_reduced(s, b, ix, v);
+  } else {
+    store_lanes(s, b, ix, v);
+  }
+}
+
+void Emitter::store_reduced(const loop::Stmt& s, const BufferState& b, const Index& ix, Val value) {
+  // Every lane stores to one place.
+  const DType t = b.buffer->dtype;
+  Value* p = address(b, ix);
+  Value* v = splat(value);
+  if (s.store_kind != StoreKind::Assign) {
+    const bool half = t == DType::F16 || t == DType::BF16;
+    PLIANT_CHECK(!half) << "a vector loop reduces into a half";
+    if (guard_.mask) v = b_.CreateSelect(guard_.mask, v, splat(identity(s.store_kind, t)));
+    store_scalar(b, p, combine(s.store_kind, t, load_scalar(b, p), reduce_lanes(s.store_kind, t, v)));
+    return;
+  }
+  if (!guard_.mask) {
+    store_scalar(b, p, value.vec ? b_.CreateExtractElement(v, static_cast<uint64_t>(lanes_ - 1)) : value.v);
+    return;
+  }
+  for_each_lane(guard_.mask, [&](Value* lane) { store_scalar(b, p, b_.CreateExtractElement(v, lane)); });
+}
+
+void Emitter::store_lanes(const loop::Stmt& s, const BufferState& b, const Index& ix, Val value) {
+  const DType t = b.buffer->dtype;
+  Value* v = splat(value);
+  Value* pointers = lane_addresses(b, ix);
+  auto* step = llvm::dyn_cast_or_null<llvm::ConstantInt>(ix.step);
+  const bool distinct = b.lane_private || (step && !step->isZero() && !ix.small && !ix.wide);
+  auto* ty = llvm::FixedVectorType::get(memory_type(t), static_cast<unsigned>(lanes_));
+  const llvm::Align align(static_cast<uint64_t>(byte_size(t)));
+  if (s.store_kind == StoreKind::Assign || distinct) {
+    if (s.store_kind != StoreKind::Assign) {
+      llvm::Instruction* old = b_.CreateMaskedGather(ty, pointers, align, guard_.mask, llvm::Constant::getNullValue(ty));
+      annotate(old, b, true);
+      v = combine(s.store_kind, t, t == DType::Bool ? b_.CreateICmpNE(old, llvm::Constant::getNullValue(ty)) : old, v);
+    }
+    if (t == DType::Bool) v = b_.CreateZExt(v, ty);
+    annotate(b_.CreateMaskedScatter(v, pointers, align, guard_.mask), b, false);
+    return;
+  }
+  // Lanes may meet in one place: one after the other.
+  for_each_lane(guard_.mask, [&](Value* lane) {
+    Value* p = b_.CreateExtractElement(pointers, lane);
+    store_scalar(b, p, combine(s.store_kind, t, load_scalar(b, p), b_.CreateExtractElement(v, lane)));
+  });
+}
+
+void Emitter::for_each_lane(Value* mask, const std::function<void(Value*)>& body) {
+  auto* loop = llvm::BasicBlock::Create(llvm_, "lane", function_);
+  auto* active = llvm::BasicBlock::Create(llvm_, "lane.active", function_);
+  auto* next = llvm::BasicBlock::Create(llvm_, "lane.next", function_);
+  auto* done = llvm::BasicBlock::Create(llvm_, "lane.done", function_);
+  llvm::BasicBlock* from = b_.GetInsertBlock();
+  b_.CreateBr(loop);
+  hoist_->enter(loop);
+  auto* lane = b_.CreatePHI(b_.getInt64Ty(), 2);
+  lane->addIncoming(b_.getInt64(0), from);
+  if (mask) {
+    b_.CreateCondBr(b_.CreateExtractElement(mask, lane), active, next);
+  } else {
+    b_.CreateBr(active);
+  }
+  b_.SetInsertPoint(active);
+  body(lane);
+  b_.CreateBr(next);
+  b_.SetInsertPoint(next);
+  Value* after = b_.CreateAdd(lane, b_.getInt64(1));
+  lane->addIncoming(after, next);
+  b_.CreateCondBr(b_.CreateICmpULT(after, b_.getInt64(static_cast<uint64_t>(lanes_))), loop, done);
+  hoist_->leave(done);
+}
+
+}  // namespace pliant::codegen

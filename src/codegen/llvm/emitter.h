@@ -1,0 +1,199 @@
+// Loop functions and shape functions to LLVM IR. The input is legal (see codegen/legalize): every Scalar is an operation that
+// the emitter has, or a call of a mathematical function in f64.
+//
+// A Vector loop becomes straight-line code over LLVM vectors of `lanes` elements. Each value is either uniform (one scalar
+// for all lanes) or a vector; uniform operands are splat where they meet vectors. Conditions that differ between lanes become masks. At level 0
+// Vector loops stay scalar loops.
+#pragma once
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/MDBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <functional>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "codegen/codegen.h"
+#include "codegen/frame.h"
+#include "codegen/llvm/hoist.h"
+#include "codegen/llvm/index.h"
+
+namespace pliant::codegen {
+
+// A value of the program: of the lanes when `vec`, otherwise the same for all of them.
+struct Val {
+  llvm::Value* v = nullptr;
+  bool vec = false;
+};
+
+class Emitter {
+ public:
+  Emitter(llvm::Module& module, expr::Context& ctx, const Target& target, int opt_level);
+  // Defines `uint32_t symbol(const KernelFrame*, int64_t, int64_t)`.
+  void emit_kernel(const KernelSource& source, const std::string& symbol);
+  // Defines `void symbol(int64_t*)`.
+  void emit_shape(const ShapeFunction& source, const std::string& symbol);
+
+ private:
+  // Under which condition the code being emitted is meant to run; what is emitted without control flow must not touch memory
+  // outside it.
+  struct Guard {
+    llvm::Value* uniform = nullptr;  // i1, null for true
+    llvm::Value* mask = nullptr;     // <lanes x i1>, null for all
+    bool some_lane = true;           // at least one lane of the mask is known to be set
+    unsigned id = 0;                 // equal ids, equal guards
+    bool any() const { return uniform || mask; }
+  };
+  struct BufferState {
+    const loop::Buffer* buffer = nullptr;
+    llvm::Value* base = nullptr;
+    llvm::MDNode* scope = nullptr;
+    bool lane_private = false;  // a Local made inside the vector loop: one copy a lane, lanes interleaved
+    int64_t elements = -1;      // Local: allocated elements (of one lane)
+  };
+  // A condition of a vector loop; `all` is a uniform i1 that is true when every lane is, null when not cheaply known.
+  struct Mask {
+    llvm::Value* lanes = nullptr;
+    llvm::Value* all = nullptr;
+  };
+
+  // emit_function.cc
+  llvm::Function* begin_function(const std::string& symbol, llvm::FunctionType* type);
+  void bind_buffers(const loop::Function& f, llvm::Value* frame);
+  void emit_tasks(const std::vector<loop::StmtPtr>& grid, const loop::StmtPtr& body, llvm::Value* begin, llvm::Value* end);
+  void add_buffer(const loop::Buffer& b, llvm::Value* base);
+  void finish_alias_scopes();
+
+  // emit_stmt.cc
+  void emit(const loop::StmtPtr& s);
+  void emit_for(const loop::Stmt& s);
+  void emit_vector_for(const loop::Stmt& s);
+  void emit_serial_loop(expr::SymbolId var, llvm::Value* extent, bool runs_once, const std::function<void()>& body);
+  void emit_if(const loop::Stmt& s);
+  void emit_masked_if(const loop::Stmt& s, const std::vector<expr::Scalar>& conjuncts);
+  void emit_branch(llvm::Value* cond, const std::function<void()>& then, const std::function<void()>& otherwise = {});
+  void emit_alloc(const loop::Stmt& s);
+  void emit_check(const loop::Stmt& s);
+  bool can_vectorize(const loop::Stmt& s) const;
+  bool needs_some_lane(const loop::StmtPtr& s);
+  void bind(expr::SymbolId var, llvm::Value* v, const std::function<void()>& body);
+
+  // emit_index.cc
+  Index index_of(expr::Dim d);
+  Index index_of_atom(const expr::Atom& a);
+  Index divide(expr::Dim numerator, expr::Dim divisor, bool want_mod);
+  Index extremum(const expr::Atom& a);
+  Index product(const expr::Monomial& m, int64_t coefficient);
+  void accumulate(Index& sum, const Index& x);
+  Index scale(const Index& x, llvm::Value* by);
+  // The uniform part as one value.
+  llvm::Value* uniform_part(const Index& x);
+  // The uniform part except the constant, summed outermost level first.
+  llvm::Value* uniform_sum(std::vector<llvm::Value*> terms);
+  llvm::Value* uniform_dim(expr::Dim d);
+  // All lanes as <lanes x i64>.
+  llvm::Value* wide_lanes(const Index& x);
+  // The varying part as <lanes x i32> with its bounds, when it is small enough.
+  struct Small {
+    llvm::Value* v = nullptr;
+    int64_t lo = 0, hi = 0;
+  };
+  std::optional<Small> small_part(const Index& x);
+  // Compares `x` with zero.
+  Val compare_index(expr::BinaryOp op, const Index& x, llvm::Value** all = nullptr);
+  llvm::Value* lane_numbers(llvm::Type* element);
+
+  // emit_memory.cc
+  Val emit_load(expr::Scalar s);
+  void emit_store(const loop::Stmt& s);
+  void store_reduced(const loop::Stmt& s, const BufferState& b, const Index& ix, Val value);
+  void store_lanes(const loop::Stmt& s, const BufferState& b, const Index& ix, Val value);
+  expr::Dim flat_index(const loop::Buffer& b, const std::vector<expr::Dim>& index);
+  llvm::Value* address(const BufferState& b, const Index& ix);
+  llvm::Value* lane_addresses(const BufferState& b, const Index& ix);
+  bool proves_in_bounds(const loop::Buffer& b, const std::vector<expr::Dim>& index);
+  bool is_contiguous(const BufferState& b, const Index& ix) const;
+  llvm::Value* load_vector(const BufferState& b, llvm::Value* pointer, llvm::Value* mask);
+  void store_vector(const BufferState& b, llvm::Value* pointer, llvm::Value* value, llvm::Value* mask);
+  llvm::Value* load_scalar(const BufferState& b, llvm::Value* pointer);
+  void store_scalar(const BufferState& b, llvm::Value* pointer, llvm::Value* value);
+  llvm::Value* zeros(int64_t bytes);
+  void annotate(llvm::Instruction* i, const BufferState& b, bool is_load);
+  llvm::Align alignment(const BufferState& b, const Index& ix) const;
+  void for_each_lane(llvm::Value* mask, const std::function<void(llvm::Value* lane)>& body);
+
+  // emit_scalar.cc
+  Val emit(expr::Scalar s);
+  Val emit_uncached(expr::Scalar s);
+  Val emit_select(expr::Scalar s);
+  Val emit_arm(expr::Scalar arm, Val cond, bool negate);
+  Val emit_comparison(expr::Scalar s);
+  bool has_load(expr::Scalar s);
+  int64_t cost(expr::Scalar s, int64_t limit) const;
+  unsigned guard_id(llvm::Value* uniform, llvm::Value* mask);
+  void with_guard(Guard g, const std::function<void()>& body);
+  void clear_memo();
+  // Legalises what gathered indices hold, which the statement-level rewrite does not reach.
+  Val emit_value_atom(const expr::Atom& a);
+
+  // emit_arith.cc: operations on single values or vectors alike.
+  llvm::Type* type(DType t, bool vec) const;
+  llvm::Type* memory_type(DType t) const;
+  llvm::Value* splat(Val v);
+  llvm::Value* splat(llvm::Value* v);
+  // The same, placed where `v` was made; not to be used inside Hoister::pure.
+  llvm::Value* spread(llvm::Value* v);
+  Val mask_value(llvm::Value* m) { return {m, true}; }
+  llvm::Value* unary(expr::UnaryOp op, DType t, llvm::Value* x);
+  llvm::Value* binary(expr::BinaryOp op, DType t, llvm::Value* x, llvm::Value* y);
+  llvm::Value* float_binary(expr::BinaryOp op, DType t, llvm::Value* x, llvm::Value* y);
+  llvm::Value* int_divide(expr::BinaryOp op, DType t, llvm::Value* x, llvm::Value* y);
+  llvm::Value* extremum(bool max, DType t, llvm::Value* x, llvm::Value* y);
+  llvm::Value* cast(DType to, DType from, llvm::Value* x);
+  llvm::Value* widen_half(DType t, llvm::Value* x);
+  llvm::Value* narrow_half(DType t, llvm::Value* x);
+  llvm::Value* combine(loop::StoreKind k, DType t, llvm::Value* old, llvm::Value* value);
+  llvm::Value* reduce_lanes(loop::StoreKind k, DType t, llvm::Value* v);
+  llvm::Value* identity(loop::StoreKind k, DType t);
+  llvm::Value* constant(DType t, uint64_t bits);
+  llvm::Value* any_lane(llvm::Value* mask);
+  // Calls a C function of f64 arguments, lane by lane.
+  llvm::Value* call_math(const char* name, std::vector<llvm::Value*> args);
+  llvm::Value* int_power(DType t, llvm::Value* x, llvm::Value* y);
+
+  llvm::Module& module_;
+  llvm::LLVMContext& llvm_;
+  expr::Context& ctx_;
+  const Target& target_;
+  const int opt_level_;
+  llvm::IRBuilder<> b_;
+
+  // State of the function being emitted.
+  llvm::Function* function_ = nullptr;
+  std::unique_ptr<Hoister> hoist_;
+  std::unordered_map<expr::SymbolId, llvm::Value*> env_;
+  std::function<llvm::Value*(expr::SymbolId)> read_symbol_;  // for symbols not in env_
+  std::map<loop::BufferId, BufferState> buffers_;
+  std::map<loop::BufferId, expr::Dim> scratch_offsets_;
+  llvm::Value* scratch_ = nullptr;
+  llvm::Value* fault_values_ = nullptr;
+  llvm::MDNode* alias_domain_ = nullptr;
+  std::vector<std::pair<llvm::Instruction*, loop::BufferId>> accesses_;
+  int64_t lanes_ = 0;                // of the vector loop being emitted, 0 outside
+  expr::SymbolId lane_var_ = 0;
+  Guard guard_;
+  std::map<std::pair<llvm::Value*, llvm::Value*>, unsigned> guard_ids_;
+  struct MemoKey {
+    const expr::ScalarNode* node;
+    unsigned guard;
+    friend bool operator<(const MemoKey& a, const MemoKey& b) {
+      return a.node != b.node ? a.node < b.node : a.guard < b.guard;
+    }
+  };
+  std::map<MemoKey, Val> memo_;      // looked up only, never iterated
+  std::vector<MemoKey> memo_log_;
+  std::unordered_map<const expr::ScalarNode*, bool> has_load_;
+};
+
+}  // namespace pliant::codegen

@@ -1,0 +1,76 @@
+// Places pure integer (and mask) instructions at the outermost scope that their operands allow and shares equal ones, so that index
+// arithmetic leaves inner loops without help from an optimiser.
+//
+// Scopes nest like the loops and branches of the program. A value belongs to the scope in which it was made and dominates
+// every deeper one. An instruction is emitted in the deepest scope of its operands: at the insertion point when that is the
+// innermost scope, otherwise before the terminator of the block that leads inwards. What is placed this way may run when the program would
+// not have run it, so it must not trap and must not touch memory.
+#pragma once
+#include <llvm/IR/IRBuilder.h>
+
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+namespace pliant::codegen {
+
+class Hoister {
+ public:
+  explicit Hoister(llvm::IRBuilder<>& b) : b_(b), scopes_(1) {}
+
+  // Opens a scope in `block`. The current block must be terminated.
+  void enter(llvm::BasicBlock* block);
+  // Closes the innermost scope and continues its parent in `resume`.
+  void leave(llvm::BasicBlock* resume);
+  // Closes the innermost scope and opens another below the same parent block, as the two sides of a branch are.
+  void leave_to_sibling(llvm::BasicBlock* block);
+  // `v` was made in the innermost scope by something else than this class.
+  llvm::Value* define(llvm::Value* v);
+  unsigned level(llvm::Value* v) const;
+
+  llvm::Value* constant(int64_t v) const { return b_.getInt64(static_cast<uint64_t>(v)); }
+  // i64 arithmetic without signed overflow.
+  llvm::Value* add(llvm::Value* x, llvm::Value* y);
+  llvm::Value* sub(llvm::Value* x, llvm::Value* y);
+  llvm::Value* mul(llvm::Value* x, llvm::Value* y);
+  llvm::Value* smin(llvm::Value* x, llvm::Value* y);
+  llvm::Value* smax(llvm::Value* x, llvm::Value* y);
+  // Towards minus infinity. `divisor_positive`: proved; otherwise a divisor below 1 counts as 1, since a hoisted division may run
+  // where the program would not divide.
+  llvm::Value* floordiv(llvm::Value* x, llvm::Value* y, bool numerator_nonnegative, bool divisor_positive);
+  llvm::Value* mod(llvm::Value* x, llvm::Value* y, bool numerator_nonnegative, bool divisor_positive);
+  // y where x is 1, else x.
+  llvm::Value* broadcast(llvm::Value* x, llvm::Value* y);
+  // Address of element `index` of `base`.
+  llvm::Value* gep(llvm::Type* element, llvm::Value* base, llvm::Value* index);
+
+  // Any pure instruction over `operands`. Two calls with one tag and the same operands must make the same value.
+  template <class F>
+  llvm::Value* pure(const char* tag, std::initializer_list<llvm::Value*> operands, F&& make) {
+    Key key{tag, operands};
+    if (auto it = known_.find(key); it != known_.end()) return it->second;
+    unsigned at = 0;
+    for (llvm::Value* v : operands) at = std::max(at, level(v));
+    llvm::IRBuilder<>::InsertPointGuard guard(b_);
+    if (at + 1 < scopes_.size()) b_.SetInsertPoint(scopes_[at].tail->getTerminator());
+    llvm::Value* v = make();
+    remember(std::move(key), v, at);
+    return v;
+  }
+
+ private:
+  using Key = std::pair<std::string, std::vector<llvm::Value*>>;
+  struct Scope {
+    llvm::BasicBlock* tail = nullptr;  // the block whose terminator leads to the next deeper scope
+    std::vector<Key> keys;
+  };
+  void remember(Key key, llvm::Value* v, unsigned at);
+  llvm::Value* safe_divisor(llvm::Value* y, bool positive);
+
+  llvm::IRBuilder<>& b_;
+  std::vector<Scope> scopes_;
+  std::unordered_map<llvm::Value*, unsigned> levels_;
+  std::map<Key, llvm::Value*> known_;  // looked up only, never iterated
+};
+
+}  // namespace pliant::codegen

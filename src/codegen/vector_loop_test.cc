@@ -1,0 +1,167 @@
+// Vector loops: contiguous, masked, strided, gathered and reduced accesses, at sizes around the number of lanes.
+#include "codegen/kernel_harness.h"
+
+namespace pliant::codegen {
+namespace {
+
+const int64_t kSizes[] = {0, 1, 7, 15, 16, 17, 33, 100};
+
+TEST(VectorLoop, ElementwiseWithMaskedTail) {
+  Kernel k(R"(kernel add(%x: f32[n], %y: f32[n], %z: f32[n] out) {
+    for o in floordiv(n + 15, 16) { for vector v in 16 {
+      if index(o*16 + v) < index(n) { %z[o*16 + v] = max(%x[o*16 + v] + %y[o*16 + v] * 2f32, 0f32) }
+    } } })");
+  for (int64_t n : kSizes) k.expect_same({{"n", n}});
+}
+
+TEST(VectorLoop, ScalarOperandIsSplat) {
+  Kernel k(R"(kernel bias(%x: f32[m, n], %b: f32[m], %z: f32[m, n] out) {
+    for parallel i in m { for o in floordiv(n + 7, 8) { for vector v in 8 {
+      if index(o*8 + v) < index(n) { %z[i, o*8 + v] = %x[i, o*8 + v] - %b[i] }
+    } } } })");
+  for (int64_t n : kSizes) k.expect_same({{"m", 5}, {"n", n}});
+  k.expect_same({{"m", 0}, {"n", 9}});
+}
+
+TEST(VectorLoop, StridedAndReversedAndTransposed) {
+  Kernel k(R"(kernel t(%x: f32[m, n], %y: f32[n, m] out, %r: f32[m, n] out, %s: f32[n] out) {
+    for i in m { for o in floordiv(n + 15, 16) { for vector v in 16 {
+      if index(o*16 + v) < index(n) {
+        %y[o*16 + v, i] = %x[i, o*16 + v]
+        %r[i, o*16 + v] = %x[i, n - 1 - o*16 - v]
+        %s[o*16 + v] = %x[floordiv(o*16 + v, 3), mod(5*o*16 + 5*v, n)]
+      }
+    } } } })");
+  for (int64_t n : kSizes) k.expect_same({{"m", 40}, {"n", n}});
+}
+
+TEST(VectorLoop, IndicesTakenApart) {
+  Kernel k(R"(kernel t(%x: f32[a, b, c], %y: f32[c, a, b] out, %z: f32[a*b*c] out) {
+    for o in floordiv(a*b*c + 7, 8) { for vector v in 8 {
+      if index(o*8 + v) < index(a*b*c) {
+        %y[floordiv(o*8 + v, a*b), mod(floordiv(o*8 + v, b), a), mod(o*8 + v, b)] =
+            %x[mod(floordiv(o*8 + v, b), a), mod(o*8 + v, b), floordiv(o*8 + v, a*b)]
+        %z[o*8 + v] = cast.f32(index(mod(floordiv(o*8 + v, 3), 5))) + cast.f32(index(floordiv(o*8 + v, b*c)))
+      }
+    } } })");
+  for (int64_t a : {0, 1, 3, 8}) {
+    for (int64_t b : {1, 2, 9}) {
+      for (int64_t c : {1, 5, 17}) k.expect_same({{"a", a}, {"b", b}, {"c", c}});
+    }
+  }
+}
+
+TEST(VectorLoop, GatherByValue) {
+  Kernel k(R"(kernel g(%i: i64[n], %j: i32[n], %x: f32[41], %y: f32[n] out, %h: f16[41], %z: f16[n] out) {
+    for o in floordiv(n + 15, 16) { for vector v in 16 {
+      if index(o*16 + v) < index(n) {
+        %y[o*16 + v] = %x[value(%i[o*16 + v]) + 20]
+        %z[o*16 + v] = %h[value(%j[o*16 + v]) + 20]
+      }
+    } } })");
+  for (int64_t n : kSizes) k.expect_same({{"n", n}});
+}
+
+TEST(VectorLoop, ScatterAndHistogram) {
+  Kernel k(R"(kernel s(%i: i64[n], %x: f32[n], %y: f32[41] out, %c: i32[41] out) {
+    for o in floordiv(n + 7, 8) { for vector v in 8 {
+      if index(o*8 + v) < index(n) {
+        %c[value(%i[o*8 + v]) + 20] += 1i32
+      }
+    } }
+    for o in 5 { for vector v in 8 { %y[40 - o*8 - v] = 3f32 } } })");
+  for (int64_t n : kSizes) k.expect_same({{"n", n}});
+}
+
+TEST(VectorLoop, PaddingGuardsLoads) {
+  Kernel k(R"(kernel pad(%x: f32[n], %y: f32[n + 5] out, %z: f32[n + 5] out) {
+    for o in floordiv(n + 20, 16) { for vector v in 16 {
+      if index(o*16 + v) < index(n + 5) {
+        %y[o*16 + v] = select(2i64 <= index(o*16 + v) && index(o*16 + v) < index(n + 2), %x[o*16 + v - 2] + 1f32, 0.5f32)
+        %z[o*16 + v] = %x[max(min(o*16 + v - 2, n - 1), 0)]
+      }
+    } } })");
+  for (int64_t n : kSizes) {
+    if (n > 0) k.expect_same({{"n", n}});
+  }
+}
+
+TEST(VectorLoop, UniformConditionGuardsLoads) {
+  Kernel k(R"(kernel rows(%x: f32[h, 8], %y: f32[h + 2, 8] out) {
+    for i in h + 2 { for vector v in 8 {
+      %y[i, v] = select(1i64 <= index(i) && index(i) <= index(h), %x[i - 1, v], neg(1f32))
+    } } })");
+  for (int64_t h : {0, 1, 4}) k.expect_same({{"h", h}});
+}
+
+TEST(VectorLoop, MasksFromData) {
+  Kernel k(R"(kernel m(%x: f32[n], %b: bool[n], %y: f32[n] out, %c: bool[n] out, %w: f32[n] out) {
+    for o in floordiv(n + 15, 16) { for vector v in 16 {
+      if index(o*16 + v) < index(n) {
+        if %b[o*16 + v] { %y[o*16 + v] = %x[o*16 + v] * 2f32 } else { %y[o*16 + v] = sqrt(abs(%x[o*16 + v])) }
+        %c[o*16 + v] = %b[o*16 + v] && %x[o*16 + v] < 0.25f32 || not(%b[o*16 + v])
+        if %x[o*16 + v] < 0f32 && index(o*16 + v) != 3i64 { %w[o*16 + v] += 1f32 }
+      }
+    } } })");
+  for (int64_t n : kSizes) k.expect_same({{"n", n}});
+}
+
+TEST(VectorLoop, ReductionsIntoOnePlace) {
+  Kernel k(R"(kernel r(%x: f32[m, n], %s: f32[m] out, %p: f32[m] out, %q: f32[m] out, %i: i32[m, n], %j: i32[m] out, %b: bool[m] out) {
+    for parallel r in m {
+      %s[r] = 0f32
+      %p[r] = -inf.f32
+      for o in floordiv(n + 15, 16) { for vector v in 16 {
+        if index(o*16 + v) < index(n) {
+          %s[r] += %x[r, o*16 + v] * %x[r, o*16 + v]
+          %p[r] max= %x[r, o*16 + v]
+          %q[r] min= %x[r, o*16 + v]
+          %j[r] += %i[r, o*16 + v]
+          %b[r] or= 19i32 < %i[r, o*16 + v]
+        }
+      } }
+    } })");
+  for (int64_t n : kSizes) k.expect_same({{"m", 4}, {"n", n}}, 1e-5);
+}
+
+TEST(VectorLoop, LocalAccumulators) {
+  Kernel k(R"(kernel softmax(%x: f32[m, n], %y: f32[m, n] out) {
+    for parallel r in m {
+      local %top: f32[16] { local %t: f32[1] {
+        for vector v in 16 { %top[v] = -inf.f32 }
+        for o in floordiv(n + 15, 16) { for vector v in 16 {
+          if index(o*16 + v) < index(n) { %top[v] max= %x[r, o*16 + v] }
+        } }
+        %t[0] = -inf.f32
+        for vector v in 16 { %t[0] max= %top[v] }
+        for o in floordiv(n + 15, 16) { for vector v in 16 {
+          if index(o*16 + v) < index(n) { %y[r, o*16 + v] = %x[r, o*16 + v] - %t[0] }
+        } }
+      } }
+    } })");
+  for (int64_t n : kSizes) k.expect_same({{"m", 3}, {"n", n}});
+}
+
+TEST(VectorLoop, LocalsOfEachLaneAndLoopsInside) {
+  Kernel k(R"(kernel l(%x: f32[n, 5], %i: i64[n], %y: f32[n] out) {
+    for o in floordiv(n + 7, 8) { for vector v in 8 {
+      if index(o*8 + v) < index(n) {
+        local %t: f32[5] {
+          for p in 5 { %t[p] = %x[o*8 + v, p] * 2f32 }
+          %y[o*8 + v] = 0f32
+          for p in 5 { %y[o*8 + v] += %t[4 - p] }
+          %y[o*8 + v] += %t[mod(value(%i[o*8 + v]), 5)]
+        }
+      }
+    } } })");
+  for (int64_t n : kSizes) k.expect_same({{"n", n}}, 1e-6);
+}
+
+TEST(VectorLoop, LoopWhoseExtentDiffersByLane) {
+  Kernel k(R"(kernel tri(%x: f32[16, 16], %y: f32[16] out) {
+    for vector v in 16 { %y[v] = 0f32 for p in v + 1 { %y[v] += %x[v, p] } } })");
+  k.expect_same({}, 1e-6);
+}
+
+}  // namespace
+}  // namespace pliant::codegen
