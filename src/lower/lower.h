@@ -6,6 +6,7 @@
 #include "codegen/target.h"
 #include "graph/graph.h"
 #include "loop/loop.h"
+#include "ops/op.h"
 #include "te/te.h"
 
 namespace pliant::lower {
@@ -13,8 +14,7 @@ namespace pliant::lower {
 struct Options {
   int opt_level = 3;
 };
-// One kernel of a lowered node. params: `reads` then `writes` of the function, in order. A value id names a graph value;
-// a packed constant is given as data.
+// What is bound to one parameter of a kernel: a graph value, a packed constant, or a temporary of the node.
 struct KernelArg {
   graph::ValueId value = graph::kNoValue;
   graph::ConstantPtr constant;  // set for packed weights
@@ -44,6 +44,7 @@ struct Problem {
   std::vector<te::Tensor> inputs;   // one a node input
   std::vector<te::Tensor> outputs;  // one a node output
   std::vector<graph::ConstantPtr> constants;  // inputs[i]'s value when it is a constant, else null
+  std::vector<ops::DataCheck> checks;         // run before the outputs are computed
   std::string name;                 // for the kernel
   LocPtr loc;
 };
@@ -54,6 +55,11 @@ struct Strategy {
   std::function<Result<LoweredNode>(const Problem&)> lower;
 };
 const std::vector<Strategy>& all_strategies();
-Result<LoweredNode> lower_node(const Problem& p);
+// Lowers `node` of `f`; constants[v] is the value of `v` where it is a constant. The name is made from the model's nodes.
+struct ConstantValues {
+  std::vector<graph::ConstantPtr> by_value;  // indexed by value id
+};
+Result<LoweredNode> lower_node(const graph::Function& f, const graph::Node& node, const ConstantValues& constants, expr::Context& ctx,
+                               const codegen::Target& target, const Options& options);
 
 }  // namespace pliant::lower

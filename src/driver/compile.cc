@@ -1,0 +1,98 @@
+#include "driver/compile.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "artifact/file.h"
+#include "codegen/codegen.h"
+#include "driver/pipeline.h"
+#include "emit/emit.h"
+#include "frontend/onnx/import.h"
+
+namespace pliant::driver {
+
+namespace {
+
+int allowed_threads(int asked) {
+  if (asked > 0) return asked;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return std::max(1, CPU_COUNT(&set));
+}
+
+Result<const codegen::Target*> choose_target(const std::string& name) {
+  if (name == "native") return &codegen::native_target();
+  if (const codegen::Target* t = codegen::find_target(name)) return t;
+  std::string known = "native";
+  for (const codegen::Target& t : codegen::all_targets()) known += ", " + t.name;
+  return make_error("unknown-target", "target \"" + name + "\"", "there is no such target", {"the targets are " + known});
+}
+
+void dump_loops(const std::string& dir, const emit::Emitted& e, expr::Context& ctx) {
+  if (dir.empty()) return;
+  std::filesystem::create_directories(dir);
+  std::ofstream out(dir + "/loops.ir");
+  for (const auto& f : e.functions) out << loop::print(*f, ctx) << "\n";
+}
+
+// The program of one target, ready to be written.
+Result<emit::Emitted> build_program(const graph::Module& module, const graph::Function& f, const codegen::Target& target, const CompileOptions& options) {
+  auto progress = [&](const std::string& stage, double fraction) {
+    if (options.progress) options.progress(stage, fraction);
+  };
+  emit::Options emit_options;
+  emit_options.lower.opt_level = options.opt_level;
+  emit_options.progress = [&](double fraction) { progress("lowering", 0.1 + 0.4 * fraction); };
+  emit::Emitted e = TRY(emit::emit(f, *module.ctx, target, emit_options));
+  dump_loops(options.dump_dir, e, *module.ctx);
+  progress("generating code", 0.5);
+  std::vector<codegen::KernelSource> kernels;
+  for (size_t i = 0; i < e.functions.size(); ++i) kernels.push_back({e.functions[i].get(), e.kernel_ints[i]});
+  codegen::Options code;
+  code.opt_level = options.opt_level;
+  code.threads = allowed_threads(options.threads);
+  code.dump_dir = options.dump_dir;
+  codegen::Compiled compiled = TRY(codegen::compile(kernels, e.shapes, *module.ctx, target, code));
+  e.program.image = std::move(compiled.image);
+  for (size_t i = 0; i < e.program.kernels.size(); ++i) e.program.kernels[i].code_offset = compiled.kernel_offsets[i];
+  for (size_t i = 0; i < e.program.shape_programs.size(); ++i) e.program.shape_programs[i].code_offset = compiled.shape_offsets[i];
+  e.program.model = std::filesystem::path(module.source).filename().string();
+  e.program.producer = "pliant 0.1.0";
+  e.program.precision = options.precision;
+  return e;
+}
+
+}  // namespace
+
+Result<std::vector<std::byte>> compile_module(const graph::Module& module, const CompileOptions& options) {
+  if (options.precision != "fp32")
+    return make_error("unsupported-precision", "precision \"" + options.precision + "\"", "only fp32 is supported");
+  if (options.opt_level < 0 || options.opt_level > 3)
+    return make_error("bad-opt-level", "opt_level " + std::to_string(options.opt_level), "optimisation levels are 0 to 3");
+  const codegen::Target* target = TRY(choose_target(options.target));
+  graph::FunctionPtr f = TRY(run_passes(module, options));
+  emit::Emitted e = TRY(build_program(module, *f, *target, options));
+  if (options.progress) options.progress("writing", 0.95);
+  artifact::Variant variant;
+  variant.program = std::move(e.program);
+  for (const graph::ConstantPtr& c : e.constants) variant.constants.push_back({c->data, c->bytes});
+  std::vector<std::byte> bytes = artifact::write_file({&variant, 1});
+  if (options.progress) options.progress("done", 1.0);
+  return bytes;
+}
+
+Result<std::vector<std::byte>> compile_file(const std::string& model_path, const CompileOptions& options) {
+  if (options.progress) options.progress("importing", 0.0);
+  frontend::onnx::ImportOptions import;
+  import.shapes = options.shapes;
+  import.bounds = options.bounds;
+  import.likely = options.likely;
+  graph::Module module = TRY(frontend::onnx::import_file(model_path, import));
+  return compile_module(module, options);
+}
+
+}  // namespace pliant::driver

@@ -1,0 +1,85 @@
+#include "driver/pipeline.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "ops/op.h"
+#include "passes/pass.h"
+
+namespace pliant::driver {
+
+std::vector<std::string> pass_names(int opt_level) {
+  // Composites have no computation of their own: lowering needs them expanded at every level.
+  std::vector<std::string> names{"expand-composites"};
+  if (opt_level >= 1) {
+    names.insert(names.end(), {
+        "fold-constants",
+        "simplify",
+        "cse",
+        "dce",
+    });
+  }
+  if (opt_level >= 2) {
+    names.insert(names.end(), {
+        "fold-batch-norm",  // before layout, which would move the constants that it folds
+        "simplify",
+        "layout",
+        "fold-constants",   // constants that the layout transposed
+        "simplify",
+        "cse",
+        "dce",
+        "fuse",             // last: it hides nodes in regions
+    });
+  }
+  return names;
+}
+
+namespace {
+
+void dump(const std::string& dir, int number, const std::string& pass, const graph::Function& f, expr::Context& ctx) {
+  if (dir.empty()) return;
+  std::filesystem::create_directories(dir);
+  char prefix[16];
+  std::snprintf(prefix, sizeof prefix, "%02d-", number);
+  std::ofstream(dir + "/" + prefix + pass + ".ir") << graph::print(f, ctx);
+}
+
+Status check(const graph::Function& f, expr::Context& ctx, const std::string& pass) {
+  auto structure = graph::verify(f, ctx);
+  PLIANT_CHECK(structure.ok()) << "after pass " << pass << ": " << structure.error().text();
+  auto types = ops::verify_types(f, ctx);
+  PLIANT_CHECK(types.ok()) << "after pass " << pass << ": " << types.error().text();
+  std::string text = graph::print(f, ctx);
+  auto parsed = graph::parse_function(text, ctx, graph::constants_of(f));
+  PLIANT_CHECK(parsed.ok()) << "after pass " << pass << ", the text does not parse: " << parsed.error().text();
+  PLIANT_CHECK(graph::print(*parsed.value(), ctx) == text) << "after pass " << pass << ", the text changes when it is parsed and printed";
+  return ok();
+}
+
+}  // namespace
+
+Result<graph::FunctionPtr> run_passes(const graph::Module& module, const CompileOptions& options) {
+  graph::FunctionPtr f = module.functions[0];
+  expr::Context& ctx = *module.ctx;
+  passes::PassContext context{ctx};
+  int number = 0;
+  dump(options.dump_dir, number++, "import", *f, ctx);
+  if (options.check_passes) TRY(check(*f, ctx, "import"));
+  for (const std::string& name : pass_names(options.opt_level)) {
+    const passes::PassDef* pass = passes::find_pass(name);
+    PLIANT_CHECK(pass) << "there is no pass " << name;
+    graph::FunctionPtr before = f;
+    try {
+      f = TRY(pass->run(f, context));
+    } catch (const InternalError& e) {
+      throw InternalError("in pass " + name + ": " + e.what());
+    }
+    if (f != before) dump(options.dump_dir, number, name, *f, ctx);
+    ++number;
+    if (options.check_passes && f != before) TRY(check(*f, ctx, name));
+  }
+  return f;
+}
+
+}  // namespace pliant::driver

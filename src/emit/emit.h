@@ -1,0 +1,30 @@
+// From the fused graph to a program: storage for every value, integer slots for every size, and the code that calls the lowered kernels.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "artifact/program.h"
+#include "codegen/codegen.h"
+#include "graph/graph.h"
+#include "lower/lower.h"
+
+namespace pliant::emit {
+
+struct Emitted {
+  artifact::Program program;  // without native code: kernels and shape programs have no code offset yet
+  std::vector<graph::ConstantPtr> constants;
+  std::vector<std::unique_ptr<loop::Function>> functions;  // one a program.kernels
+  std::vector<std::vector<expr::SymbolId>> kernel_ints;    // the free symbols of each, in order
+  std::vector<codegen::ShapeFunction> shapes;              // one a program.shape_programs; empty where it has no code
+};
+struct Options {
+  lower::Options lower;
+  std::function<void(double)> progress;
+};
+Result<Emitted> emit(const graph::Function& f, expr::Context& ctx, const codegen::Target& target, const Options& options);
+
+// Text that two functions share exactly when they do the same on the same kinds of arguments, whatever their names: variables and
+// buffers are numbered by their place.
+std::string canonical_text(const loop::Function& f, expr::Context& ctx);
+
+}  // namespace pliant::emit

@@ -1,0 +1,51 @@
+#include "emit/slots.h"
+
+#include <algorithm>
+
+namespace pliant::emit {
+
+uint32_t Slots::add_symbol(SymbolId s, uint32_t epoch) {
+  auto it = by_symbol_.find(s);
+  if (it != by_symbol_.end()) return it->second.slot;
+  by_symbol_[s] = {next_, epoch};
+  return next_++;
+}
+
+uint32_t Slots::epoch_of(Dim d) const {
+  uint32_t epoch = 0;
+  for (SymbolId s : expr::symbols_of(d)) {
+    auto it = by_symbol_.find(s);
+    PLIANT_CHECK(it != by_symbol_.end()) << "size " << d.str() << " uses " << ctx_.info(s).name << ", which is not known at run time";
+    epoch = std::max(epoch, it->second.epoch);
+  }
+  return epoch;
+}
+
+artifact::Int Slots::of(Dim d) {
+  if (d.is_const()) return artifact::imm(d.const_value());
+  if (auto s = d.as_symbol()) {
+    auto it = by_symbol_.find(*s);
+    PLIANT_CHECK(it != by_symbol_.end()) << "symbol " << ctx_.info(*s).name << " is not known at run time";
+    return artifact::slot(it->second.slot);
+  }
+  auto it = by_dim_.find(d);
+  if (it != by_dim_.end()) return artifact::slot(it->second);
+  uint32_t epoch = epoch_of(d);
+  if (assignments_.size() <= epoch) assignments_.resize(epoch + 1);
+  assignments_[epoch].push_back({next_, d});
+  by_dim_[d] = next_;
+  return artifact::slot(next_++);
+}
+
+const std::vector<std::pair<uint32_t, Dim>>& Slots::assignments(uint32_t epoch) {
+  if (assignments_.size() <= epoch) assignments_.resize(epoch + 1);
+  return assignments_[epoch];
+}
+
+std::vector<int32_t> Slots::symbol_slots() const {
+  std::vector<int32_t> out(ctx_.symbol_count(), -1);
+  for (const auto& [s, known] : by_symbol_) out[s] = static_cast<int32_t>(known.slot);
+  return out;
+}
+
+}  // namespace pliant::emit

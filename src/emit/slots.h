@@ -1,0 +1,41 @@
+// Integer slots: one for each symbol that the program learns and for each size that is not a constant.
+#pragma once
+#include <unordered_map>
+#include <vector>
+
+#include "artifact/program.h"
+#include "codegen/codegen.h"
+#include "expr/expr.h"
+
+namespace pliant::emit {
+
+using expr::Dim;
+using expr::SymbolId;
+
+// Epoch e begins when the symbols of its definition point are known; a size belongs to the latest epoch of its symbols, and is
+// computed by that epoch's shape program.
+class Slots {
+ public:
+  explicit Slots(expr::Context& ctx) : ctx_(ctx) {}
+  uint32_t add_symbol(SymbolId s, uint32_t epoch);
+  bool knows(SymbolId s) const { return by_symbol_.count(s) != 0; }
+  // The value of `d`: an immediate, a symbol's slot, or a slot of the shape program of its epoch. Unknown symbols are a PLIANT_CHECK.
+  artifact::Int of(Dim d);
+  uint32_t epoch_of(Dim d) const;
+  uint32_t count() const { return next_; }
+  // The assignments of one epoch's shape program, in order of use, and the slots of the symbols.
+  const std::vector<std::pair<uint32_t, Dim>>& assignments(uint32_t epoch);
+  std::vector<int32_t> symbol_slots() const;
+
+ private:
+  expr::Context& ctx_;
+  uint32_t next_ = 0;
+  struct Known {
+    uint32_t slot, epoch;
+  };
+  std::unordered_map<SymbolId, Known> by_symbol_;
+  std::unordered_map<Dim, uint32_t> by_dim_;
+  std::vector<std::vector<std::pair<uint32_t, Dim>>> assignments_;
+};
+
+}  // namespace pliant::emit

@@ -1,0 +1,73 @@
+#include "lower/epilogue.h"
+
+#include <algorithm>
+
+namespace pliant::lower {
+
+namespace {
+
+// Gives the map from a reader's index to the root's when `load` (of a tensor of the root's shape order) is a permutation of axes.
+std::optional<expr::DimMap> invert_index(expr::Context& ctx, const te::TensorDef& reader, Scalar load, const std::vector<Dim>& over_root) {
+  expr::DimMap map;
+  for (size_t i = 0; i < load->index.size(); ++i) {
+    auto v = load->index[i].as_symbol();
+    if (load->index[i].is_const(0)) continue;
+    if (!v || std::find(reader.index.begin(), reader.index.end(), *v) == reader.index.end() || map.count(*v)) return std::nullopt;
+    map[*v] = over_root[i];
+  }
+  for (size_t j = 0; j < reader.index.size(); ++j) {
+    if (map.count(reader.index[j])) continue;
+    if (!reader.shape[j].is_const(1)) return std::nullopt;
+    map[reader.index[j]] = ctx.constant(0);
+  }
+  return map;
+}
+
+}  // namespace
+
+std::optional<Epilogue> make_epilogue(expr::Context& ctx, const StageList& list, size_t root) {
+  Epilogue out;
+  const te::TensorDef& t = *list.stages[root].tensor;
+  std::vector<Dim> identity;
+  for (SymbolId v : t.index) identity.push_back(ctx.symbol_dim(v));
+  std::map<expr::TensorId, std::pair<Scalar, std::vector<Dim>>> known;  // value and index over the root's index
+  known[t.id] = {expr::make_load(ctx, t.id, t.dtype, identity), identity};
+  if (list.stages[root].is_output) {
+    out.values.push_back(known[t.id].first);
+    out.index.push_back(identity);
+    out.outputs.push_back(list.stages[root].tensor);
+  }
+  for (size_t i = root + 1; i < list.stages.size(); ++i) {
+    const Stage& s = list.stages[i];
+    if (s.tensor->kind != te::Kind::Map || !s.is_output) return std::nullopt;
+    std::optional<expr::DimMap> map;
+    for (Scalar l : expr::loads_of(s.body)) {
+      auto it = known.find(l->tensor);
+      if (it == known.end()) continue;
+      auto m = invert_index(ctx, *s.tensor, l, it->second.second);
+      if (!m || (map && !(*m == *map))) return std::nullopt;
+      map = m;
+    }
+    if (!map || !ctx.proves_equal(element_count(ctx, s.tensor->shape), element_count(ctx, t.shape))) return std::nullopt;
+    Scalar over_root = expr::substitute(s.body, *map, [&](Scalar l) {
+      auto it = known.find(l->tensor);
+      return it == known.end() ? l : it->second.first;
+    });
+    std::vector<Dim> index;
+    for (SymbolId v : s.tensor->index) index.push_back(map->at(v));
+    known[s.tensor->id] = {over_root, index};
+    out.values.push_back(over_root);
+    out.index.push_back(index);
+    out.outputs.push_back(s.tensor);
+  }
+  return out;
+}
+
+Scalar flat_epilogue(expr::Context& ctx, Scalar value, const te::TensorDef& root, expr::TensorId acc, const ShapeTable& shapes) {
+  return expr::substitute(value, {}, [&](Scalar l) {
+    return l->tensor == root.id ? expr::make_load(ctx, acc, root.dtype, {ctx.constant(0)})
+                                : expr::make_load(ctx, l->tensor, l->dtype, {flat_offset(ctx, shapes.at(l->tensor), l->index)});
+  });
+}
+
+}  // namespace pliant::lower

@@ -1,0 +1,118 @@
+// Elementwise and index-moving stages: parallel over the outer loops, vectorised along the innermost.
+#include "lower/stage_kernels.h"
+
+namespace pliant::lower {
+
+loop::StmtPtr make_stage_store(expr::Context& ctx, loop::BufferId buffer, Dim offset, Scalar value, std::optional<SymbolId> vector_var) {
+  if (value->kind == expr::ScalarKind::Select && vector_var && !expr::uses_symbol(value->args[0], *vector_var))
+    return loop::make_if(value->args[0], make_stage_store(ctx, buffer, offset, value->args[1], vector_var),
+                         make_stage_store(ctx, buffer, offset, value->args[2], vector_var));
+  return loop::make_store(buffer, {offset}, value);
+}
+
+namespace {
+
+constexpr int64_t kChunk = 4096;  // elements of one task along the vector loop
+
+struct MapNest {
+  Nest nest;  // scalars[k] is stored at offsets[k] of stage k
+};
+
+Nest make_nest(const Problem& p, const StageList& list, const std::vector<const Stage*>& group) {
+  Nest nest;
+  const te::TensorDef& first = *group[0]->tensor;
+  for (size_t i = 0; i < first.shape.size(); ++i) nest.loops.push_back({first.index[i], first.shape[i]});
+  for (const Stage* s : group) {
+    expr::DimMap map;
+    for (size_t i = 0; i < first.index.size(); ++i)
+      if (s->tensor->index[i] != first.index[i]) map[s->tensor->index[i]] = p.ctx.symbol_dim(first.index[i]);
+    std::vector<Dim> index;
+    for (SymbolId v : first.index) index.push_back(p.ctx.symbol_dim(v));
+    nest.scalars.push_back(flatten_loads(p.ctx, expr::substitute(s->body, map), list.shapes));
+    nest.offsets.push_back(flat_offset(p.ctx, s->tensor->shape, index));
+  }
+  collapse(p.ctx, nest);
+  return nest;
+}
+
+// All stores of one point of the nest; `at` replaces the innermost loop's variable.
+loop::StmtPtr make_point(expr::Context& ctx, const Nest& nest, const std::vector<const Stage*>& group, const expr::DimMap& at, std::optional<SymbolId> vector_var) {
+  std::vector<loop::StmtPtr> stores;
+  for (size_t k = 0; k < group.size(); ++k)
+    stores.push_back(make_stage_store(ctx, group[k]->tensor->id, expr::substitute(nest.offsets[k], at), expr::substitute(nest.scalars[k], at), vector_var));
+  return loop::make_block(std::move(stores));
+}
+
+// The lane variable of an element index made by make_vector_loop: the only symbol whose range is that of lanes.
+std::optional<SymbolId> lane_of(expr::Context& ctx, Dim v, Dim outer, int64_t lanes) {
+  for (SymbolId s : expr::symbols_of(v))
+    if (!expr::uses_symbol(outer, s) && ctx.range(ctx.symbol_dim(s)).hi == lanes - 1) return s;
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<LoweredKernel> lower_map_stages(const Problem& p, const StageList& list, const std::vector<const Stage*>& group, const Temporaries& temporaries) {
+  expr::Context& ctx = p.ctx;
+  KernelBuilder builder(ctx, p.name + "_" + group[0]->tensor->name, p.loc);
+  Nest nest = make_nest(p, list, group);
+  Signature signature(p, list, builder, temporaries);
+  int64_t cost = 0;
+  for (Scalar s : nest.scalars) {
+    signature.add_reads(s, {});
+    cost += cost_of(s) + 1;
+  }
+  for (Dim d : nest.offsets) signature.add_reads(expr::make_index(d), {});
+  for (const Stage* s : group) signature.add_write(s->tensor);
+  Dim elements = product_of(ctx, nest.loops);
+  int64_t lanes = lanes_for(p.target, nest.scalars);
+  std::vector<Loop> parallel = nest.loops;
+  loop::StmtPtr body;
+  if (nest.loops.empty()) {
+    body = make_point(ctx, nest, group, {}, std::nullopt);
+  } else {
+    Loop inner = parallel.back();
+    parallel.pop_back();
+    // A last axis of a few elements (channels of an image): the axis before it is the vector, and this one is unrolled inside.
+    std::vector<Dim> unrolled{Dim()};
+    std::optional<SymbolId> unrolled_var;
+    if (!parallel.empty() && inner.extent.is_const() && inner.extent.const_value() <= lanes / 2) {
+      unrolled.clear();
+      for (int64_t i = 0; i < inner.extent.const_value(); ++i) unrolled.push_back(ctx.constant(i));
+      unrolled_var = inner.var;
+      inner = parallel.back();
+      parallel.pop_back();
+    }
+    auto upper = const_upper(ctx, inner.extent);
+    Dim begin = ctx.constant(0), length = inner.extent;
+    std::vector<Loop> serial;
+    if (!upper || *upper > 2 * kChunk) {
+      Dim chunks = ceildiv(inner.extent, kChunk);
+      Dim t = ctx.index_symbol("t", chunks);
+      parallel.push_back({*t.as_symbol(), chunks});
+      begin = t * kChunk;
+      length = min(ctx.constant(kChunk), inner.extent - begin);
+    } else if (!parallel.empty() && *upper <= 512) {
+      serial.push_back(parallel.back());  // short rows: several make a task
+      parallel.pop_back();
+    }
+    body = make_vector_loop(ctx, length, lanes, [&](Dim v) {
+      std::vector<loop::StmtPtr> points;
+      for (Dim u : unrolled) {
+        expr::DimMap at{{inner.var, begin + v}};
+        if (unrolled_var) at[*unrolled_var] = u;
+        points.push_back(make_point(ctx, nest, group, at, lane_of(ctx, v, begin, lanes)));
+      }
+      return loop::make_block(std::move(points));
+    });
+    body = wrap_loops(serial, loop::ForKind::Serial, body);
+  }
+  LoweredKernel k;
+  k.tasks = product_of(ctx, parallel);
+  k.work = elements * cost;
+  k.function = builder.finish(wrap_loops(parallel, loop::ForKind::Parallel, body));
+  k.args = signature.take_args();
+  return k;
+}
+
+}  // namespace pliant::lower

@@ -1,0 +1,228 @@
+#include "lower/nest.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace pliant::lower {
+
+std::vector<Dim> row_major(expr::Context& ctx, const std::vector<Dim>& shape) {
+  std::vector<Dim> strides(shape.size());
+  Dim step = ctx.constant(1);
+  for (size_t i = shape.size(); i-- > 0;) {
+    strides[i] = step;
+    step = step * shape[i];
+  }
+  return strides;
+}
+
+Dim flat_offset(expr::Context& ctx, const std::vector<Dim>& shape, const std::vector<Dim>& index) {
+  PLIANT_CHECK(shape.size() == index.size()) << "a load of rank " << index.size() << " from a tensor of rank " << shape.size();
+  std::vector<Dim> strides = row_major(ctx, shape);
+  Dim offset = ctx.constant(0);
+  for (size_t i = 0; i < shape.size(); ++i) offset = offset + index[i] * strides[i];
+  return offset;
+}
+
+Scalar flatten_loads(expr::Context& ctx, Scalar s, const ShapeTable& shapes) {
+  return expr::substitute(s, {}, [&](Scalar load) {
+    auto it = shapes.find(load->tensor);
+    PLIANT_CHECK(it != shapes.end()) << "a load of tensor " << load->tensor << ", whose shape is not known here";
+    return expr::make_load(ctx, load->tensor, load->dtype, {flat_offset(ctx, it->second, load->index)});
+  });
+}
+
+Dim flatten_loads(expr::Context& ctx, Dim d, const ShapeTable& shapes) {
+  Scalar s = flatten_loads(ctx, expr::make_index(d), shapes);
+  if (s->kind == expr::ScalarKind::Index) return s->index[0];
+  return expr::value(s);
+}
+
+std::vector<Dim> all_offsets(const Nest& nest) {
+  std::vector<Dim> out = nest.offsets;
+  for (Scalar s : nest.scalars)
+    for (Scalar l : expr::loads_of(s)) out.push_back(l->index[0]);
+  for (Dim d : nest.offsets)
+    for (Scalar l : expr::loads_of(expr::make_index(d))) out.push_back(l->index[0]);
+  return out;
+}
+
+std::optional<Dim> stride_in(expr::Context& ctx, Dim offset, SymbolId var) {
+  if (!expr::uses_symbol(offset, var)) return ctx.constant(0);
+  return expr::coefficient_of(offset, var);
+}
+
+namespace {
+
+void rewrite(Nest& nest, const expr::DimMap& map) {
+  for (Scalar& s : nest.scalars) s = expr::substitute(s, map);
+  for (Dim& d : nest.offsets) d = expr::substitute(d, map);
+}
+
+// Index values used outside of load offsets (an Iota, a guard) keep loops apart.
+bool uses_as_value(Scalar s, SymbolId var) {
+  bool used = false;
+  for_each_scalar(s, [&](Scalar t) { used = used || (t->kind == expr::ScalarKind::Index && expr::uses_symbol(t->index[0], var)); });
+  return used;
+}
+
+// Offsets that two loops may merge over: with strides a (outer) and b (inner), a == b * extent(inner) in every one.
+bool can_merge(expr::Context& ctx, const Nest& nest, const Loop& outer, const Loop& inner) {
+  for (Scalar s : nest.scalars)
+    if (uses_as_value(s, outer.var) || uses_as_value(s, inner.var)) return false;
+  for (Dim d : all_offsets(nest)) {
+    auto a = stride_in(ctx, d, outer.var), b = stride_in(ctx, d, inner.var);
+    if (!a || !b) return false;
+    if (!(*a == *b * inner.extent)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void collapse(expr::Context& ctx, Nest& nest, size_t first) {
+  for (size_t i = first; i < nest.loops.size();) {
+    if (!nest.loops[i].extent.is_const(1)) {
+      ++i;
+      continue;
+    }
+    rewrite(nest, {{nest.loops[i].var, ctx.constant(0)}});
+    nest.loops.erase(nest.loops.begin() + static_cast<long>(i));
+  }
+  for (size_t i = nest.loops.size(); i-- > first + 1;) {
+    Loop outer = nest.loops[i - 1], inner = nest.loops[i];
+    if (!can_merge(ctx, nest, outer, inner)) continue;
+    Dim extent = outer.extent * inner.extent;
+    Dim v = ctx.index_symbol("i", extent);
+    // Every offset is b * (outer * extent(inner) + inner) + rest: putting 0 for the outer and v for the inner loop is the merge.
+    rewrite(nest, {{outer.var, ctx.constant(0)}, {inner.var, v}});
+    nest.loops[i - 1] = {*v.as_symbol(), extent};
+    nest.loops.erase(nest.loops.begin() + static_cast<long>(i));
+  }
+}
+
+std::optional<int64_t> const_upper(expr::Context& ctx, Dim d) {
+  expr::Interval r = ctx.range(d);
+  if (r.hi == INT64_MAX) return std::nullopt;
+  return r.hi;
+}
+
+void for_each_scalar(Scalar s, const std::function<void(Scalar)>& visit) {
+  std::unordered_set<const expr::ScalarNode*> seen;
+  std::vector<Scalar> todo{s};
+  while (!todo.empty()) {
+    Scalar t = todo.back();
+    todo.pop_back();
+    if (!seen.insert(t.node()).second) continue;
+    visit(t);
+    for (Scalar a : t->args) todo.push_back(a);
+  }
+}
+
+namespace {
+// A function of many instructions by itself, its operands not counted.
+bool is_costly_node(Scalar s) {
+  using expr::BinaryOp;
+  using expr::UnaryOp;
+  if (s->kind == expr::ScalarKind::Binary) {
+    BinaryOp b = s->binary();
+    return b == BinaryOp::Pow || b == BinaryOp::Div || b == BinaryOp::Mod || b == BinaryOp::Rem || b == BinaryOp::Atan2;
+  }
+  if (s->kind != expr::ScalarKind::Unary) return false;
+  switch (s->unary()) {
+    case UnaryOp::Neg: case UnaryOp::Abs: case UnaryOp::Not: case UnaryOp::BitNot: case UnaryOp::Sign: case UnaryOp::Floor:
+    case UnaryOp::Ceil: case UnaryOp::Round: case UnaryOp::Trunc: case UnaryOp::IsNan: case UnaryOp::IsInf:
+      return false;
+    default:
+      return true;
+  }
+}
+}  // namespace
+
+int64_t cost_of(Scalar s) {
+  int64_t cost = 0;
+  for_each_scalar(s, [&](Scalar t) { cost += is_costly_node(t) ? 12 : 1; });
+  return cost;
+}
+
+bool is_costly(Scalar s) {
+  bool costly = false;
+  for_each_scalar(s, [&](Scalar t) { costly = costly || is_costly_node(t); });
+  return costly;
+}
+
+int64_t lanes_for(const codegen::Target& target, const std::vector<Scalar>& scalars) {
+  int64_t w = 4;
+  for (Scalar s : scalars)
+    for_each_scalar(s, [&](Scalar t) {
+      if (t->kind != expr::ScalarKind::Index) w = std::max(w, byte_size(t->dtype));
+    });
+  return target.vector_bytes / w;
+}
+
+KernelBuilder::KernelBuilder(expr::Context& ctx, std::string name, LocPtr loc) : ctx_(ctx) {
+  f_.name = std::move(name);
+  f_.loc = std::move(loc);
+}
+
+void KernelBuilder::add_read(expr::TensorId id, const std::string& name, DType t, Dim elements, bool is_constant) {
+  for (const loop::Buffer& b : f_.params)
+    if (b.id == id) return;
+  loop::Buffer b;
+  b.id = id;
+  b.name = name;
+  b.dtype = t;
+  b.shape = {elements};
+  b.is_constant = is_constant;
+  f_.params.push_back(std::move(b));
+}
+
+void KernelBuilder::add_write(expr::TensorId id, const std::string& name, DType t, Dim elements) {
+  loop::Buffer b;
+  b.id = id;
+  b.name = name;
+  b.dtype = t;
+  b.shape = {elements};
+  b.is_output = true;
+  f_.params.push_back(std::move(b));
+}
+
+uint32_t KernelBuilder::add_fault(std::string message, LocPtr loc) {
+  f_.faults.push_back({std::move(message), std::move(loc)});
+  return static_cast<uint32_t>(f_.faults.size() - 1);
+}
+
+loop::Function KernelBuilder::finish(loop::StmtPtr body) {
+  f_.body = std::move(body);
+  return std::move(f_);
+}
+
+loop::StmtPtr make_vector_loop(expr::Context& ctx, Dim extent, int64_t lanes, const std::function<loop::StmtPtr(Dim)>& body) {
+  std::vector<loop::StmtPtr> parts;
+  Dim whole = floordiv(extent, lanes);
+  if (!whole.is_const(0)) {
+    Dim i = ctx.index_symbol("v", whole), j = ctx.index_symbol("l", ctx.constant(lanes));
+    loop::StmtPtr inner = loop::make_for(*j.as_symbol(), ctx.constant(lanes), loop::ForKind::Vector, body(i * lanes + j));
+    parts.push_back(loop::make_for(*i.as_symbol(), whole, loop::ForKind::Serial, inner));
+  }
+  Dim rest = mod(extent, lanes);
+  if (!rest.is_const(0)) {
+    Dim j = ctx.index_symbol("l", ctx.constant(lanes));
+    loop::StmtPtr masked = loop::make_if(expr::less(j, rest), body(whole * lanes + j));
+    loop::StmtPtr tail = loop::make_for(*j.as_symbol(), ctx.constant(lanes), loop::ForKind::Vector, masked);
+    parts.push_back(rest.is_const() ? tail : loop::make_if(expr::less(ctx.constant(0), rest), tail));
+  }
+  return loop::make_block(std::move(parts));
+}
+
+loop::StmtPtr wrap_loops(const std::vector<Loop>& loops, loop::ForKind kind, loop::StmtPtr body) {
+  for (size_t i = loops.size(); i-- > 0;) body = loop::make_for(loops[i].var, loops[i].extent, kind, body);
+  return body;
+}
+
+Dim product_of(expr::Context& ctx, const std::vector<Loop>& loops) {
+  Dim p = ctx.constant(1);
+  for (const Loop& l : loops) p = p * l.extent;
+  return p;
+}
+
+}  // namespace pliant::lower

@@ -1,0 +1,79 @@
+// Loop nests in flat form: every tensor is one-dimensional, every load carries one linear offset, so that neighbouring loops
+// merge wherever all offsets allow it, whatever the shapes are.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "codegen/target.h"
+#include "loop/loop.h"
+#include "te/te.h"
+
+namespace pliant::lower {
+
+using expr::Dim;
+using expr::Scalar;
+using expr::SymbolId;
+
+// Row-major strides of a shape, and the linear offset of an index.
+std::vector<Dim> row_major(expr::Context& ctx, const std::vector<Dim>& shape);
+Dim flat_offset(expr::Context& ctx, const std::vector<Dim>& shape, const std::vector<Dim>& index);
+// Each Load of `s` (those inside gathered indices too) with its index made linear by the shape that `shapes` gives for its tensor.
+using ShapeTable = std::map<expr::TensorId, std::vector<Dim>>;
+Scalar flatten_loads(expr::Context& ctx, Scalar s, const ShapeTable& shapes);
+Dim flatten_loads(expr::Context& ctx, Dim d, const ShapeTable& shapes);
+
+struct Loop {
+  SymbolId var;
+  Dim extent;
+};
+// A perfectly nested iteration space with everything that is evaluated in it: offsets are the offsets of stores.
+struct Nest {
+  std::vector<Loop> loops;      // outermost first
+  std::vector<Scalar> scalars;  // flat
+  std::vector<Dim> offsets;     // flat
+};
+// Drops loops of extent 1 and merges neighbouring loops (i, j) -> v where every offset that uses them is c * (i * extent(j) + j).
+// Loops from `first` on only. The meaning is unchanged: scalars and offsets are rewritten over the new variables.
+void collapse(expr::Context& ctx, Nest& nest, size_t first = 0);
+// The linear coefficient of `var` in an offset: 0 when it does not occur, nothing when the offset is not affine in it.
+std::optional<Dim> stride_in(expr::Context& ctx, Dim offset, SymbolId var);
+// Every flat offset of the nest: the index of each load, and the stores'.
+std::vector<Dim> all_offsets(const Nest& nest);
+
+// A constant upper bound of a size where one is provable.
+std::optional<int64_t> const_upper(expr::Context& ctx, Dim d);
+// Visits `s` and everything below it once; loads inside gathered indices are not entered.
+void for_each_scalar(Scalar s, const std::function<void(Scalar)>& visit);
+// Scalar operations in `s`, transcendental functions weighing more: the unit of LoweredKernel::work.
+int64_t cost_of(Scalar s);
+// True when `s` holds a function of many instructions (exp, tanh, a division …), which is worth storing rather than repeating.
+bool is_costly(Scalar s);
+
+// Lanes of a vector loop over elements of the widest type that `s` computes in.
+int64_t lanes_for(const codegen::Target& target, const std::vector<Scalar>& scalars);
+
+// A function under construction: parameters by tensor id, in order of first use.
+class KernelBuilder {
+ public:
+  KernelBuilder(expr::Context& ctx, std::string name, LocPtr loc);
+  expr::Context& ctx() { return ctx_; }
+  // A flat parameter for a tensor of `elements` elements.
+  void add_read(expr::TensorId id, const std::string& name, DType t, Dim elements, bool is_constant = false);
+  void add_write(expr::TensorId id, const std::string& name, DType t, Dim elements);
+  uint32_t add_fault(std::string message, LocPtr loc);
+  loop::Function finish(loop::StmtPtr body);
+
+ private:
+  expr::Context& ctx_;
+  loop::Function f_;
+};
+
+// `for var in extent step lanes`, as a main part of whole vectors and a masked tail: body(v, guard) builds the statement for the
+// element index v inside a Vector loop; with `guard` set the caller's stores are already under the mask.
+loop::StmtPtr make_vector_loop(expr::Context& ctx, Dim extent, int64_t lanes, const std::function<loop::StmtPtr(Dim)>& body);
+// Loops around `body`, outermost first.
+loop::StmtPtr wrap_loops(const std::vector<Loop>& loops, loop::ForKind kind, loop::StmtPtr body);
+Dim product_of(expr::Context& ctx, const std::vector<Loop>& loops);
+
+}  // namespace pliant::lower

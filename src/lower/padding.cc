@@ -1,0 +1,103 @@
+// A window that reaches over the border reads zeros there. A guard in the innermost loop costs more than one pass that writes
+// the input into a zero-bordered buffer, so the guard
+//   select(0 <= e && e < H, x[…, e, …], 0)   with e = stride * o + dilation * k - pad
+// becomes a load of the copy at e - min(e), whose axis has max(e) - min(e) + 1 positions.
+#include "lower/padding.h"
+
+namespace pliant::lower {
+
+namespace {
+
+void conjuncts(Scalar s, std::vector<Scalar>& out) {
+  if (s->kind == expr::ScalarKind::Binary && s->binary() == expr::BinaryOp::And) {
+    conjuncts(s->args[0], out);
+    conjuncts(s->args[1], out);
+    return;
+  }
+  out.push_back(s);
+}
+
+struct Window {
+  Dim lowest, highest;
+};
+
+// The least and greatest value of an affine index with constant coefficients over the loops' full ranges.
+std::optional<Window> window_of(expr::Context& ctx, Dim e, const std::vector<Loop>& loops) {
+  Dim lo = e, hi = e;
+  for (const Loop& l : loops) {
+    if (!expr::uses_symbol(e, l.var)) continue;
+    auto c = expr::coefficient_of(e, l.var);
+    if (!c || !c->is_const()) return std::nullopt;
+    Dim last = l.extent - 1;
+    lo = expr::substitute(lo, {{l.var, c->const_value() > 0 ? ctx.constant(0) : last}});
+    hi = expr::substitute(hi, {{l.var, c->const_value() > 0 ? last : ctx.constant(0)}});
+  }
+  return Window{lo, hi};
+}
+
+// Whether every conjunct of the guard is a bound of an axis of the load.
+bool guards_exactly(expr::Context& ctx, Scalar guard, Scalar load, const std::vector<Dim>& shape, std::vector<bool>& guarded) {
+  std::vector<Scalar> terms;
+  conjuncts(guard, terms);
+  guarded.assign(shape.size(), false);
+  for (Scalar t : terms) {
+    bool found = false;
+    for (size_t a = 0; a < shape.size() && !found; ++a) {
+      Dim e = load->index[a];
+      found = t == expr::less_equal(ctx.constant(0), e) || t == expr::less(e, shape[a]) || t == expr::less_equal(e, shape[a] - 1) ||
+              t == expr::less(ctx.constant(-1), e);
+      if (found) guarded[a] = true;
+    }
+    if (!found) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<Padded> make_padded(const Problem& p, te::Builder& builder, const Stage& root) {
+  expr::Context& ctx = p.ctx;
+  const te::TensorDef& t = *root.tensor;
+  Guarded g = split_guard(ctx, root.body, t.combiner, t.accumulate);
+  if (!g.guard) return std::nullopt;
+  std::vector<Loop> loops;
+  for (size_t i = 0; i < t.index.size(); ++i) loops.push_back({t.index[i], t.shape[i]});
+  for (size_t i = 0; i < t.reduce_index.size(); ++i) loops.push_back({t.reduce_index[i], t.reduce_extent[i]});
+  for (Scalar load : expr::loads_of(g.body)) {
+    te::Tensor x;
+    for (const te::Tensor& in : p.inputs)
+      if (in && in->id == load->tensor) x = in;
+    for (const te::Tensor& s : te::stages_of(p.outputs))  // a stage that is kept, or the load would have been inlined
+      if (s->id == load->tensor) x = s;
+    std::vector<bool> guarded;
+    if (!x || !guards_exactly(ctx, g.guard, load, x->shape, guarded)) continue;
+    std::vector<Dim> shape = x->shape, low(x->shape.size(), ctx.constant(0));
+    for (size_t a = 0; a < shape.size(); ++a) {
+      if (!guarded[a]) continue;
+      auto w = window_of(ctx, load->index[a], loops);
+      if (!w) return std::nullopt;
+      low[a] = w->lowest;
+      shape[a] = max(ctx.constant(0), w->highest - w->lowest + 1);
+    }
+    Padded out;
+    Scalar zero = expr::make_const(ctx, x->dtype, 0);
+    out.padded = builder.map(x->name + "_padded", shape, [&](const te::Index& i) {
+      Scalar inside;
+      te::Index at = i;
+      for (size_t a = 0; a < shape.size(); ++a) {
+        if (!guarded[a]) continue;
+        at[a] = i[a] + low[a];
+        for (Scalar c : {expr::less_equal(ctx.constant(0), at[a]), expr::less(at[a], x->shape[a])}) inside = inside ? expr::logical_and(inside, c) : c;
+      }
+      return inside ? expr::make_select(inside, (*x)(at), zero) : (*x)(at);
+    });
+    std::vector<Dim> at = load->index;
+    for (size_t a = 0; a < at.size(); ++a) at[a] = at[a] - low[a];
+    Scalar moved = expr::make_load(ctx, out.padded->id, load->dtype, at);
+    out.body = expr::substitute(g.body, {}, [&](Scalar l) { return l == load ? moved : l; });
+    return out;
+  }
+  return std::nullopt;
+}
+
+}  // namespace pliant::lower

@@ -1,0 +1,15 @@
+// Guards of convolution windows turned into padded copies.
+#pragma once
+#include "lower/stages.h"
+
+namespace pliant::lower {
+
+// A body select(in bounds, x[…], 0) * w[…] with the guard replaced by loads of `padded`, a zero-bordered copy of x that a map stage makes.
+struct Padded {
+  Scalar body;
+  te::Tensor padded;
+};
+// Nothing when the guard of `root` is not exactly the bounds of one loaded tensor's affine window.
+std::optional<Padded> make_padded(const Problem& p, te::Builder& builder, const Stage& root);
+
+}  // namespace pliant::lower

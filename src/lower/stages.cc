@@ -1,0 +1,210 @@
+#include "lower/stages.h"
+
+#include <algorithm>
+
+namespace pliant::lower {
+
+namespace {
+
+Scalar inline_loads(Scalar s, const std::map<expr::TensorId, const Stage*>& inlined) {
+  if (inlined.empty() || !s) return s;
+  return expr::substitute(s, {}, [&](Scalar load) {
+    auto it = inlined.find(load->tensor);
+    if (it == inlined.end()) return load;
+    const te::TensorDef& t = *it->second->tensor;
+    expr::DimMap map;
+    for (size_t i = 0; i < t.index.size(); ++i) map[t.index[i]] = load->index[i];
+    return expr::substitute(it->second->body, map);
+  });
+}
+
+Dim inline_loads(Dim d, const std::map<expr::TensorId, const Stage*>& inlined) {
+  Scalar s = inline_loads(expr::make_index(d), inlined);
+  return s->kind == expr::ScalarKind::Index ? s->index[0] : expr::value(s);
+}
+
+// The stage reads `t` once an element: the same number of iterations, each at another position of `t`.
+bool reads_elementwise(expr::Context& ctx, const te::TensorDef& reader, const te::TensorDef& t) {
+  Dim a = element_count(ctx, reader.shape) * product(ctx, reader.reduce_extent);
+  return ctx.proves_equal(a, element_count(ctx, t.shape));
+}
+
+bool is_plain(Scalar s) { return s->kind == expr::ScalarKind::Load || s->kind == expr::ScalarKind::Const || s->kind == expr::ScalarKind::Index; }
+
+bool should_inline(const Problem& p, const te::Tensor& t, const std::vector<te::Tensor>& readers) {
+  if (t->kind != te::Kind::Map) return false;
+  if (is_plain(t->body)) return true;
+  bool into_scatter = std::any_of(readers.begin(), readers.end(), [](const te::Tensor& r) { return r->kind == te::Kind::Scatter || r->kind == te::Kind::Scan; });
+  if (into_scatter && is_costly(t->body)) return false;
+  if (readers.size() == 1) return !is_costly(t->body) || reads_elementwise(p.ctx, *readers[0], *t);
+  return !is_costly(t->body) && cost_of(t->body) <= 24;
+}
+
+// An output whose readers are maps that read it only at their own position: in one kernel its value is already at hand.
+bool repeats_in_place(expr::Context& ctx, const te::Tensor& t, const std::vector<te::Tensor>& readers) {
+  if (t->kind != te::Kind::Map) return false;
+  for (const te::Tensor& r : readers) {
+    if (r->kind != te::Kind::Map || !(r->shape == t->shape)) return false;
+    for (Scalar l : expr::loads_of(r->body)) {
+      if (l->tensor != t->id) continue;
+      for (size_t i = 0; i < l->index.size(); ++i)
+        if (!(l->index[i] == ctx.symbol_dim(r->index[i]))) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+StageList make_stages(const Problem& p) {
+  StageList out;
+  std::vector<te::Tensor> all = te::stages_of(p.outputs);
+  std::map<expr::TensorId, std::vector<te::Tensor>> readers;
+  for (const te::Tensor& t : all)
+    for (const te::Tensor& r : t->reads) readers[r->id].push_back(t);
+  std::set<expr::TensorId> outputs;
+  for (const te::Tensor& t : p.outputs) outputs.insert(t->id);
+  for (const te::Tensor& t : p.inputs)
+    if (t) out.add(t);
+  std::vector<Stage> made;
+  made.reserve(all.size());  // `inlined` points into it
+  std::map<expr::TensorId, const Stage*> inlined;
+  for (const te::Tensor& t : all) {
+    Stage s{t, inline_loads(t->body, inlined), inline_loads(t->base, inlined), {}, outputs.count(t->id) != 0};
+    for (Dim d : t->target) s.target.push_back(inline_loads(d, inlined));
+    made.push_back(std::move(s));
+    out.add(t);
+    bool wanted = made.back().is_output ? repeats_in_place(p.ctx, t, readers[t->id]) : should_inline(p, t, readers[t->id]);
+    if (wanted) inlined[t->id] = &made.back();
+  }
+  for (Stage& s : made)
+    if (s.is_output || !inlined.count(s.tensor->id)) out.stages.push_back(std::move(s));
+  return out;
+}
+
+std::vector<expr::TensorId> reads_of(const Stage& s) {
+  std::set<expr::TensorId> ids;
+  auto add = [&](Scalar x) {
+    if (!x) return;
+    for (Scalar l : expr::loads_of(x)) ids.insert(l->tensor);
+  };
+  add(s.body);
+  add(s.base);
+  for (Dim d : s.target) add(expr::make_index(d));
+  return {ids.begin(), ids.end()};
+}
+
+loop::StoreKind store_kind_of(te::Combiner c) {
+  switch (c) {
+    case te::Combiner::Sum: return loop::StoreKind::Add;
+    case te::Combiner::Prod: return loop::StoreKind::Mul;
+    case te::Combiner::Max: return loop::StoreKind::Max;
+    case te::Combiner::Min: return loop::StoreKind::Min;
+    case te::Combiner::And: return loop::StoreKind::And;
+    case te::Combiner::Or: return loop::StoreKind::Or;
+    case te::Combiner::ArgMax: case te::Combiner::ArgMin: case te::Combiner::ArgMaxLast: case te::Combiner::ArgMinLast: case te::Combiner::Set:
+      break;
+  }
+  return loop::StoreKind::Assign;
+}
+
+Scalar identity_of(expr::Context& ctx, te::Combiner c, DType t) {
+  switch (c) {
+    case te::Combiner::Sum: case te::Combiner::Or: return expr::make_const(ctx, t, 0);
+    case te::Combiner::Prod: case te::Combiner::And: return expr::make_const(ctx, t, 1);
+    case te::Combiner::Max: case te::Combiner::ArgMax: case te::Combiner::ArgMaxLast: return expr::make_lowest(ctx, t);
+    case te::Combiner::Min: case te::Combiner::ArgMin: case te::Combiner::ArgMinLast: return expr::make_highest(ctx, t);
+    case te::Combiner::Set: break;
+  }
+  PLIANT_CHECK(false) << "no identity for " << te::name_of(c);
+  return {};
+}
+
+bool is_arg(te::Combiner c) {
+  return c == te::Combiner::ArgMax || c == te::Combiner::ArgMin || c == te::Combiner::ArgMaxLast || c == te::Combiner::ArgMinLast;
+}
+
+namespace {
+
+bool is_zero(Scalar s) { return s->kind == expr::ScalarKind::Const && s->bits == 0; }
+
+// `s` as select(guard, then, neutral) below casts: the guard and the value without it.
+std::optional<Guarded> select_of(expr::Context& ctx, Scalar s, Scalar neutral) {
+  if (s->kind == expr::ScalarKind::Cast) {
+    Scalar inner_neutral = is_zero(neutral) ? expr::make_const(ctx, s->args[0]->dtype, 0) : Scalar();
+    if (!inner_neutral) return std::nullopt;
+    auto g = select_of(ctx, s->args[0], inner_neutral);
+    if (!g) return std::nullopt;
+    return Guarded{g->guard, expr::make_cast(s->dtype, g->body)};
+  }
+  if (s->kind != expr::ScalarKind::Select || !(s->args[2] == neutral)) return std::nullopt;
+  return Guarded{s->args[0], s->args[1]};
+}
+
+}  // namespace
+
+Guarded split_guard(expr::Context& ctx, Scalar body, te::Combiner c, DType accumulate) {
+  if (is_arg(c) || c == te::Combiner::Set) return {{}, body};
+  if (auto g = select_of(ctx, body, identity_of(ctx, c, accumulate))) return *g;
+  if (c == te::Combiner::Sum && body->kind == expr::ScalarKind::Binary && body->binary() == expr::BinaryOp::Mul) {
+    Scalar zero = expr::make_const(ctx, body->dtype, 0);
+    for (int side = 0; side < 2; ++side)
+      if (auto g = select_of(ctx, body->args[static_cast<size_t>(side)], zero)) {
+        Scalar other = body->args[static_cast<size_t>(1 - side)];
+        return {g->guard, side == 0 ? g->body * other : other * g->body};
+      }
+  }
+  return {{}, body};
+}
+
+Dim element_count(expr::Context& ctx, const std::vector<Dim>& shape) { return product(ctx, shape); }
+
+void Signature::add_arg(expr::TensorId id, KernelArg arg) {
+  seen_.insert(id);
+  args_.push_back(std::move(arg));
+}
+
+void Signature::add_read(expr::TensorId id) {
+  if (seen_.count(id)) return;
+  for (size_t i = 0; i < p_.inputs.size(); ++i) {
+    const te::Tensor& t = p_.inputs[i];
+    if (!t || t->id != id) continue;
+    builder_.add_read(id, t->name.empty() ? "in" + std::to_string(i) : t->name, t->dtype, element_count(p_.ctx, t->shape), p_.constants[i] != nullptr);
+    return add_arg(id, {p_.node.inputs[i], nullptr, -1});
+  }
+  for (size_t i = 0; i < p_.outputs.size(); ++i) {
+    const te::Tensor& t = p_.outputs[i];
+    if (t->id != id) continue;
+    builder_.add_read(id, t->name, t->dtype, element_count(p_.ctx, t->shape));
+    return add_arg(id, {p_.node.outputs[i], nullptr, -1});
+  }
+  auto it = temporaries_.find(id);
+  PLIANT_CHECK(it != temporaries_.end()) << "tensor " << id << " of kernel " << p_.name << " has no memory";
+  const te::Tensor& t = list_.tensors.at(id);
+  builder_.add_read(id, t->name, t->dtype, element_count(p_.ctx, t->shape));
+  add_arg(id, {graph::kNoValue, nullptr, it->second});
+}
+
+void Signature::add_reads(Scalar flat_body, const std::set<expr::TensorId>& inner) {
+  if (!flat_body) return;
+  for (Scalar l : expr::loads_of(flat_body))
+    if (!inner.count(l->tensor)) add_read(l->tensor);
+}
+
+void Signature::add_write_as(const te::Tensor& t, expr::TensorId id) {
+  PLIANT_CHECK(!seen_.count(id)) << "tensor " << t->name << " is read before it is written in kernel " << p_.name;
+  builder_.add_write(id, t->name, t->dtype, element_count(p_.ctx, t->shape));
+  for (size_t i = 0; i < p_.outputs.size(); ++i)
+    if (p_.outputs[i]->id == t->id) return add_arg(id, {p_.node.outputs[i], nullptr, -1});
+  auto it = temporaries_.find(t->id);
+  PLIANT_CHECK(it != temporaries_.end()) << "tensor " << t->name << " of kernel " << p_.name << " has no memory";
+  add_arg(id, {graph::kNoValue, nullptr, it->second});
+}
+
+void Signature::add_constant(expr::TensorId id, const std::string& name, graph::ConstantPtr packed) {
+  Dim elements = p_.ctx.constant(graph::element_count(*packed));
+  builder_.add_read(id, name, packed->dtype, elements, true);
+  add_arg(id, {graph::kNoValue, std::move(packed), -1});
+}
+
+}  // namespace pliant::lower

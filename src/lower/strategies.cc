@@ -1,0 +1,176 @@
+// The strategies in the order in which they are tried, and the choice.
+#include <cctype>
+
+#include "lower/contraction.h"
+#include "lower/row.h"
+#include "lower/stage_kernels.h"
+
+namespace pliant::lower {
+
+Result<LoweredKernel> lower_single_stage(const Problem& p, const StageList& list, const Stage& s, const Temporaries& temporaries) {
+  switch (s.tensor->kind) {
+    case te::Kind::Map: return lower_map_stages(p, list, {&s}, temporaries);
+    case te::Kind::Reduce: return lower_reduce_stage(p, list, s, temporaries);
+    case te::Kind::Scan: return lower_scan_stage(p, list, s, temporaries);
+    case te::Kind::Scatter: case te::Kind::Input: break;
+  }
+  PLIANT_CHECK(false) << "a stage of kind " << te::name_of(s.tensor->kind) << " is not one kernel";
+  return LoweredKernel{};
+}
+
+namespace {
+
+bool same_space(const Stage& a, const Stage& b) { return a.tensor->kind == te::Kind::Map && b.tensor->kind == te::Kind::Map && a.tensor->shape == b.tensor->shape; }
+
+bool reads(const Stage& s, expr::TensorId id) {
+  for (expr::TensorId r : reads_of(s))
+    if (r == id) return true;
+  return false;
+}
+
+// Every stage a kernel of its own, with memory between; neighbouring maps over one space that do not read each other share a kernel.
+Result<LoweredNode> lower_by_stages(const Problem& p) {
+  StageList list = make_stages(p);
+  LoweredNode out;
+  Temporaries temporaries;
+  for (const Stage& s : list.stages) {
+    if (s.is_output) continue;
+    temporaries[s.tensor->id] = static_cast<int32_t>(out.temporaries.size());
+    out.temporaries.push_back({s.tensor->dtype, s.tensor->shape});
+  }
+  for (size_t i = 0; i < list.stages.size();) {
+    const Stage& s = list.stages[i];
+    if (s.tensor->kind == te::Kind::Scatter) {
+      out.kernels.push_back(TRY(lower_scatter_base(p, list, s, temporaries)));
+      out.kernels.push_back(TRY(lower_scatter_updates(p, list, s, temporaries)));
+      ++i;
+      continue;
+    }
+    std::vector<const Stage*> group{&s};
+    size_t j = i + 1;
+    for (; j < list.stages.size() && same_space(s, list.stages[j]); ++j) {
+      bool independent = true;
+      for (const Stage* g : group) independent = independent && !reads(list.stages[j], g->tensor->id);
+      if (!independent) break;
+      group.push_back(&list.stages[j]);
+    }
+    if (group.size() > 1) {
+      out.kernels.push_back(TRY(lower_map_stages(p, list, group, temporaries)));
+      i = j;
+      continue;
+    }
+    out.kernels.push_back(TRY(lower_single_stage(p, list, s, temporaries)));
+    ++i;
+  }
+  return out;
+}
+
+// The last reduction, when all that follows it is elementwise on its result.
+std::optional<size_t> find_reduction_with_epilogue(const Problem& p, const StageList& list) {
+  for (size_t i = list.stages.size(); i-- > 0;) {
+    const Stage& s = list.stages[i];
+    if (s.tensor->kind == te::Kind::Scatter || s.tensor->kind == te::Kind::Scan) return std::nullopt;
+    if (s.tensor->kind != te::Kind::Reduce) continue;
+    if (i + 1 == list.stages.size() || !make_epilogue(p.ctx, list, i)) return std::nullopt;
+    for (size_t k = 0; k < i; ++k)
+      if (list.stages[k].tensor->kind == te::Kind::Scatter) return std::nullopt;
+    return i;
+  }
+  return std::nullopt;
+}
+
+Result<LoweredNode> lower_reduction(const Problem& p) {
+  StageList list = make_stages(p);
+  size_t root = *find_reduction_with_epilogue(p, list);
+  LoweredNode out;
+  Temporaries temporaries;
+  for (size_t i = 0; i < root; ++i) {
+    const Stage& s = list.stages[i];
+    if (!s.is_output) {
+      temporaries[s.tensor->id] = static_cast<int32_t>(out.temporaries.size());
+      out.temporaries.push_back({s.tensor->dtype, s.tensor->shape});
+    }
+    out.kernels.push_back(TRY(lower_single_stage(p, list, s, temporaries)));
+  }
+  out.kernels.push_back(TRY(lower_reduce_with(p, list, list.stages[root], *make_epilogue(p.ctx, list, root), temporaries)));
+  return out;
+}
+
+}  // namespace
+
+const std::vector<Strategy>& all_strategies() {
+  static const std::vector<Strategy> table = {
+      {"contraction", [](const Problem& p) { return find_contraction(p, make_stages(p)).has_value(); },
+       [](const Problem& p) {
+         StageList list = make_stages(p);
+         return lower_contraction(p, list, *find_contraction(p, list));
+       }},
+      {"rows", [](const Problem& p) { return works_by_rows(p, make_stages(p)); }, [](const Problem& p) { return lower_rows(p, make_stages(p)); }},
+      {"reduction", [](const Problem& p) { return find_reduction_with_epilogue(p, make_stages(p)).has_value(); }, lower_reduction},
+      {"stages", [](const Problem&) { return true; }, lower_by_stages},
+  };
+  return table;
+}
+
+namespace {
+
+Result<LoweredNode> lower_problem(const Problem& p) {
+  for (const Strategy& s : all_strategies())
+    if (s.applies(p)) return s.lower(p);
+  PLIANT_CHECK(false) << "no strategy for " << p.name;
+  return LoweredNode{};
+}
+
+// A kernel that stops the run where a data check of the node fails.
+Result<LoweredKernel> lower_check(const Problem& p, const ops::DataCheck& check) {
+  expr::Context& ctx = p.ctx;
+  Problem sub{ctx, p.target, p.options, p.function, p.node, p.inputs, {check.ok}, p.constants, {}, p.name + "_check", p.loc};
+  StageList list = make_stages(sub);
+  PLIANT_CHECK(list.stages.size() == 1 && list.stages[0].tensor->kind == te::Kind::Map) << "a data check of " << p.name << " is not a map over its inputs";
+  const te::TensorDef& ok = *check.ok;
+  Scalar cond = flatten_loads(ctx, list.stages[0].body, list.shapes);
+  KernelBuilder builder(ctx, sub.name, p.loc);
+  Temporaries none;
+  Signature signature(sub, list, builder, none);
+  signature.add_reads(cond, {});
+  std::vector<Dim> values;
+  for (Dim v : check.values) {
+    values.push_back(flatten_loads(ctx, v, list.shapes));
+    signature.add_reads(expr::make_index(values.back()), {});
+  }
+  uint32_t fault = builder.add_fault(check.message, p.loc);
+  std::vector<Loop> loops;
+  for (size_t i = 0; i < ok.index.size(); ++i) loops.push_back({ok.index[i], ok.shape[i]});
+  LoweredKernel k;
+  k.tasks = ctx.constant(1);
+  k.work = product_of(ctx, loops) * 4;
+  k.function = builder.finish(wrap_loops(loops, loop::ForKind::Serial, loop::make_check(cond, fault, values)));
+  k.args = signature.take_args();
+  return k;
+}
+
+// Letters, digits and underscores of a model node's name.
+std::string symbol_name(const std::string& text) {
+  std::string out;
+  for (char c : text) out += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return out.substr(0, 48);
+}
+
+}  // namespace
+
+Result<LoweredNode> lower_node(const graph::Function& f, const graph::Node& node, const ConstantValues& constants, expr::Context& ctx,
+                               const codegen::Target& target, const Options& options) {
+  te::Builder builder(ctx);
+  ops::Defined d = TRY(ops::define(f, node, builder));
+  std::vector<std::string> names = model_nodes(node.loc);
+  Problem p{ctx, target, options, f, node, d.inputs, d.outputs, {}, d.checks, symbol_name(names.empty() ? node.op : names.back()), node.loc};
+  for (graph::ValueId v : node.inputs) p.constants.push_back(v == graph::kNoValue ? nullptr : constants.by_value[v]);
+  LoweredNode out;
+  for (const ops::DataCheck& c : p.checks) out.kernels.push_back(TRY(lower_check(p, c)));
+  LoweredNode main = TRY(lower_problem(p));
+  for (LoweredKernel& k : main.kernels) out.kernels.push_back(std::move(k));
+  out.temporaries = std::move(main.temporaries);
+  return out;
+}
+
+}  // namespace pliant::lower

@@ -1,0 +1,295 @@
+#include "lower/tile.h"
+
+#include "loop/walk.h"
+
+#include <algorithm>
+
+namespace pliant::lower {
+
+namespace {
+
+constexpr int64_t kTaskWork = 4 << 20;  // multiply-adds that make a task worth handing out
+
+struct Tiler {
+  const Problem& p;
+  const te::TensorDef& sum;
+  const std::vector<te::Tensor>& outputs;
+  Factors f;
+  Operand operand;
+  expr::Context& ctx = p.ctx;
+  int64_t lanes = 0, mr = 0, nr = 0;
+  Dim panels{}, panel{};                 // count, and the variable that runs over it
+  std::optional<loop::Buffer> scratch{}; // Operand::Panel
+  Scalar panel_source{};                 // what the scratch panel is filled from, flat
+  std::vector<Loop> source_loops{};
+};
+
+// One operand below its casts: what is stored, and how the stored value becomes the factor.
+Scalar below_casts(Scalar s) {
+  while (s->kind == expr::ScalarKind::Cast && (s->args[0]->kind == expr::ScalarKind::Load || s->args[0]->kind == expr::ScalarKind::Cast)) s = s->args[0];
+  return s;
+}
+Scalar with_casts(Scalar original, Scalar stored) {
+  if (original->kind != expr::ScalarKind::Cast || !(original->args[0]->kind == expr::ScalarKind::Load || original->args[0]->kind == expr::ScalarKind::Cast)) return stored;
+  return expr::make_cast(original->dtype, with_casts(original->args[0], stored));
+}
+
+Dim flat_index(expr::Context& ctx, const std::vector<Loop>& loops) {
+  Dim at = ctx.constant(0);
+  for (const Loop& l : loops) at = at * l.extent + ctx.symbol_dim(l.var);
+  return at;
+}
+
+// Replaces b by a load of its panel layout: `column` of panel `t.panel`.
+Scalar panel_load(Tiler& t, expr::TensorId id, Dim base, Scalar original, Scalar stored, Dim column) {
+  Dim k = flat_index(t.ctx, t.f.reduce);
+  return with_casts(original, expr::make_load(t.ctx, id, stored->dtype, {base + k * t.nr + column}));
+}
+
+Status prepare_operand(Tiler& t, Signature& signature, Dim column) {
+  expr::Context& ctx = t.ctx;
+  Scalar original = t.f.b, stored = below_casts(original);
+  Dim k_total = product_of(ctx, t.f.reduce);
+  if (t.operand == Operand::Packed) {
+    std::vector<Loop> used;
+    for (const Loop& l : t.f.outer)
+      if (expr::uses_symbol(original, l.var)) used.push_back(l);
+    graph::ConstantPtr packed = TRY(pack_constant(t.p, stored, used, t.f.col, t.f.reduce, t.nr));
+    expr::TensorId id = ctx.fresh_tensor();
+    signature.add_constant(id, "packed", packed);
+    Dim base = (flat_index(ctx, used) * t.panels + t.panel) * k_total * t.nr;
+    t.f.b = panel_load(t, id, base, original, stored, column);
+  } else if (t.operand == Operand::Panel) {
+    loop::Buffer b;
+    b.id = ctx.fresh_tensor();
+    b.name = "panel";
+    b.dtype = stored->dtype;
+    b.shape = {k_total * t.nr};
+    b.scope = loop::Scope::Scratch;
+    t.panel_source = stored;
+    t.source_loops = t.f.reduce;
+    t.f.b = panel_load(t, b.id, ctx.constant(0), original, stored, column);
+    t.scratch = std::move(b);
+  } else {
+    t.f.b = expr::substitute(original, {{t.f.col.var, t.panel * t.nr + column}});
+  }
+  Nest nest{t.f.reduce, {t.f.a, t.f.b}, {}};
+  collapse(ctx, nest);
+  t.f.reduce = nest.loops;
+  t.f.a = nest.scalars[0];
+  t.f.b = nest.scalars[1];
+  return ok();
+}
+
+// Fills the scratch panel: columns beyond the last hold zeros.
+loop::StmtPtr fill_panel(const Tiler& t) {
+  expr::Context& ctx = t.ctx;
+  Dim j = ctx.index_symbol("j", ctx.constant(t.nr)), n = t.panel * t.nr + j;
+  Scalar value = expr::substitute(t.panel_source, {{t.f.col.var, n}});
+  Dim at = flat_index(ctx, t.source_loops) * t.nr + j;
+  loop::StmtPtr copy = loop::make_store(t.scratch->id, {at}, value);
+  if (!ctx.divisible(t.f.col.extent, t.nr))
+    copy = loop::make_if(expr::less(n, t.f.col.extent), copy, loop::make_store(t.scratch->id, {at}, expr::make_const(ctx, value->dtype, 0)));
+  loop::StmtPtr lanes = loop::make_for(*j.as_symbol(), ctx.constant(t.nr), loop::ForKind::Vector, copy);
+  return wrap_loops(t.source_loops, loop::ForKind::Serial, lanes);
+}
+
+// One tile of `height` rows starting at row `start`: sums in registers, then the epilogue. `column` is the variable that t.f.b uses for
+// the column inside the panel; `masked`: the panel may reach beyond the last column.
+loop::StmtPtr make_tile(const Tiler& t, int64_t height, Dim start, Dim column, bool mask_loads, bool mask_stores) {
+  expr::Context& ctx = t.ctx;
+  DType acc_type = t.sum.accumulate;
+  loop::Buffer acc = make_local(ctx, "acc", acc_type, height * t.nr);
+  Dim n = t.panel * t.nr;
+  auto for_tile = [&](const std::function<loop::StmtPtr(Dim, Dim)>& body) {
+    Dim r = ctx.index_symbol("r", ctx.constant(height)), j = ctx.index_symbol("j", ctx.constant(t.nr));
+    loop::StmtPtr lanes = loop::make_for(*j.as_symbol(), ctx.constant(t.nr), loop::ForKind::Vector, body(r, j));
+    return loop::make_for(*r.as_symbol(), ctx.constant(height), loop::ForKind::Unroll, lanes);
+  };
+  auto inside = [&](Dim j, loop::StmtPtr s) { return loop::make_if(expr::less(n + j, t.f.col.extent), std::move(s)); };
+  loop::StmtPtr init = for_tile([&](Dim r, Dim j) { return loop::make_store(acc.id, {r * t.nr + j}, expr::make_const(ctx, acc_type, 0)); });
+  loop::StmtPtr add = for_tile([&](Dim r, Dim j) {
+    Scalar a = expr::substitute(t.f.a, {{t.f.row.var, start + r}});
+    Scalar b = expr::substitute(t.f.b, {{*column.as_symbol(), j}});
+    loop::StmtPtr s = loop::make_store(acc.id, {r * t.nr + j}, expr::make_cast(acc_type, a) * expr::make_cast(acc_type, b), loop::StoreKind::Add);
+    return mask_loads ? inside(j, s) : s;
+  });
+  loop::StmtPtr store = for_tile([&](Dim r, Dim j) {
+    expr::DimMap at{{t.f.row.var, start + r}, {t.f.col.var, n + j}};
+    Scalar total = expr::make_cast(t.sum.dtype, expr::make_load(ctx, acc.id, acc_type, {r * t.nr + j}));
+    std::vector<loop::StmtPtr> stores;
+    for (size_t k = 0; k < t.outputs.size(); ++k) {
+      Scalar value = expr::substitute(t.f.values[k], at, [&](Scalar l) { return l->tensor == t.f.acc ? total : l; });
+      stores.push_back(loop::make_store(t.outputs[k]->id, {expr::substitute(t.f.offsets[k], at)}, value));
+    }
+    loop::StmtPtr s = loop::make_block(std::move(stores));
+    return mask_stores ? inside(j, s) : s;
+  });
+  return loop::make_alloc(acc, loop::make_block({init, wrap_loops(t.f.reduce, loop::ForKind::Serial, add), store}));
+}
+
+// A choice among tile heights lo..hi by comparing the run-time height.
+loop::StmtPtr choose_height(const Dim& height, int64_t lo, int64_t hi, const std::function<loop::StmtPtr(int64_t)>& tile) {
+  if (lo == hi) return tile(lo);
+  int64_t mid = (lo + hi) / 2;
+  expr::Context& ctx = *height->ctx;
+  return loop::make_if(expr::less_equal(height, ctx.constant(mid)), choose_height(height, lo, mid, tile), choose_height(height, mid + 1, hi, tile));
+}
+
+// `count` rows from `first` on, in tiles of nearly equal height.
+loop::StmtPtr make_rows(const Tiler& t, Dim first, Dim count, const std::function<loop::StmtPtr(int64_t, Dim)>& tile) {
+  expr::Context& ctx = t.ctx;
+  if (count.is_const()) {
+    int64_t n = count.const_value(), tiles = (n + t.mr - 1) / t.mr;
+    if (n == 0) return loop::make_block({});
+    int64_t base = n / tiles, rest = n % tiles;
+    std::vector<loop::StmtPtr> parts;
+    auto run = [&](int64_t number, int64_t height, Dim from) {
+      if (number == 0) return;
+      Dim i = ctx.index_symbol("mt", ctx.constant(number));
+      parts.push_back(loop::make_for(*i.as_symbol(), ctx.constant(number), loop::ForKind::Serial, tile(height, from + i * height)));
+    };
+    run(rest, base + 1, first);
+    run(tiles - rest, base, first + rest * (base + 1));
+    return loop::make_block(std::move(parts));
+  }
+  Dim tiles = ceildiv(count, t.mr), i = ctx.index_symbol("mt", tiles);
+  Dim divisor = max(ctx.constant(1), tiles), base = floordiv(count, divisor), rest = mod(count, divisor);
+  Dim start = first + i * base + min(i, rest);
+  Dim height = base + min(ctx.constant(1), max(ctx.constant(0), rest - i));
+  int64_t highest = t.mr;
+  if (auto upper = const_upper(ctx, count)) highest = std::max<int64_t>(1, std::min(highest, *upper));
+  return loop::make_for(*i.as_symbol(), tiles, loop::ForKind::Serial, choose_height(height, 1, highest, [&](int64_t h) { return tile(h, start); }));
+}
+
+int64_t row_bytes(const Tiler& t) {
+  Dim k = product_of(t.ctx, t.f.reduce);
+  int64_t elements = k.is_const() ? k.const_value() : 256;
+  for (Scalar l : expr::loads_of(t.f.a)) {
+    auto s = stride_in(t.ctx, l->index[0], t.f.row.var);
+    if (s && s->is_const() && s->const_value() > 0) elements = std::min(elements, s->const_value());
+  }
+  return std::max<int64_t>(64, elements * 4);
+}
+
+struct Blocking {
+  std::vector<Loop> parallel;      // outermost first
+  Dim panel_first, panel_count;    // the panels of a task
+  std::optional<Loop> height_loop; // an outer loop that runs inside the panel loop, over `height_first` on
+  Dim height_first;
+  Dim row_first, row_count;
+  SymbolId height_var = 0;
+};
+
+// Small operands b stay in the cache and rows are divided; large ones are divided by panels, so that each is read once.
+Blocking make_blocking(const Tiler& t) {
+  expr::Context& ctx = t.ctx;
+  Blocking b;
+  std::vector<Loop> outer = t.f.outer;
+  std::optional<size_t> inner_row_loop;
+  for (size_t i = 0; i < outer.size(); ++i)
+    if (!expr::uses_symbol(t.f.b, outer[i].var) && (t.operand != Operand::Panel || !expr::uses_symbol(t.panel_source, outer[i].var)) && expr::uses_symbol(t.f.a, outer[i].var)) inner_row_loop = i;
+  Dim k = product_of(ctx, t.f.reduce), one = ctx.constant(1);
+  bool known = k.is_const() && t.f.col.extent.is_const();
+  int64_t b_bytes = known ? k.const_value() * t.f.col.extent.const_value() * 4 : 0;
+  bool large_b = known && b_bytes > t.p.target.l2_bytes / 2;
+  int64_t budget = std::max<int64_t>(1, t.p.target.l2_bytes / 4 / row_bytes(t));
+  int64_t by_work = INT64_MAX;
+  if (known && !large_b) by_work = std::max<int64_t>(t.mr, kTaskWork / std::max<int64_t>(1, k.const_value() * t.f.col.extent.const_value()));
+  Dim rows_in_task;
+  b.row_first = ctx.constant(0);
+  b.row_count = t.f.row.extent;
+  if (inner_row_loop) {
+    Loop h = outer[*inner_row_loop];
+    outer.erase(outer.begin() + static_cast<long>(*inner_row_loop));
+    Dim block = max(one, min(h.extent, floordiv(ctx.constant(std::min(budget, by_work)), max(one, t.f.row.extent))));
+    Dim blocks = ceildiv(h.extent, block), v = ctx.index_symbol("hb", blocks);
+    outer.push_back({*v.as_symbol(), blocks});
+    b.height_first = v * block;
+    Dim count = min(block, h.extent - b.height_first), hi = ctx.index_symbol("h", count);
+    b.height_loop = Loop{*hi.as_symbol(), count};
+    b.height_var = h.var;
+    rows_in_task = block * t.f.row.extent;
+  } else {
+    int64_t size = std::max(t.mr, std::min(budget, by_work) / t.mr * t.mr);
+    auto upper = const_upper(ctx, t.f.row.extent);
+    if (upper && *upper <= size) {
+      rows_in_task = t.f.row.extent;
+    } else {
+      Dim blocks = ceildiv(t.f.row.extent, size), v = ctx.index_symbol("mb", blocks);
+      outer.push_back({*v.as_symbol(), blocks});
+      b.row_first = v * size;
+      b.row_count = min(ctx.constant(size), t.f.row.extent - b.row_first);
+      rows_in_task = ctx.constant(size);
+    }
+  }
+  b.panel_first = ctx.constant(0);
+  b.panel_count = t.panels;
+  if (large_b) {
+    Dim per_panel = max(one, rows_in_task * k * t.nr);
+    Dim chunk = max(one, min(t.panels, floordiv(ctx.constant(kTaskWork), per_panel)));
+    Dim chunks = ceildiv(t.panels, chunk), c = ctx.index_symbol("nc", chunks);
+    b.panel_first = c * chunk;
+    b.panel_count = min(chunk, t.panels - b.panel_first);
+    outer.insert(outer.begin(), Loop{*c.as_symbol(), chunks});
+  }
+  b.parallel = std::move(outer);
+  return b;
+}
+
+}  // namespace
+
+Result<LoweredKernel> lower_tiles(const Problem& p, const StageList& list, const te::TensorDef& sum, const std::vector<te::Tensor>& outputs,
+                                  const Factors& factors, Operand operand, const Temporaries& temporaries) {
+  expr::Context& ctx = p.ctx;
+  Tiler t{p, sum, outputs, factors, operand};
+  t.lanes = p.target.vector_bytes / byte_size(sum.accumulate);
+  t.mr = p.target.tile_rows;
+  t.nr = t.lanes * p.target.tile_vectors;
+  if (auto upper = const_upper(ctx, t.f.col.extent))
+    while (t.nr > t.lanes && t.nr / 2 >= *upper) t.nr /= 2;
+  t.panels = ceildiv(t.f.col.extent, t.nr);
+  KernelBuilder builder(ctx, p.name, p.loc);
+  Signature signature(p, list, builder, temporaries);
+  Dim panel_var = ctx.index_symbol("np", t.panels), column = ctx.index_symbol("c", ctx.constant(t.nr));
+  t.panel = panel_var;
+  TRY(prepare_operand(t, signature, column));
+  std::set<expr::TensorId> own{t.f.acc};
+  if (t.scratch) own.insert(t.scratch->id);
+  if (t.operand == Operand::Packed)
+    for (Scalar l : expr::loads_of(t.f.b)) own.insert(l->tensor);
+  signature.add_reads(t.f.a, own);
+  signature.add_reads(t.f.b, own);
+  signature.add_reads(t.panel_source, own);
+  for (const te::Tensor& o : outputs) own.insert(o->id);
+  for (Scalar v : t.f.values) signature.add_reads(v, own);
+  for (const te::Tensor& o : outputs) signature.add_write(o);
+
+  Blocking b = make_blocking(t);
+  bool whole = ctx.divisible(t.f.col.extent, t.nr);
+  auto rows = [&](bool mask_loads) {
+    loop::StmtPtr s = make_rows(t, b.row_first, b.row_count, [&](int64_t h, Dim start) { return make_tile(t, h, start, column, mask_loads, !whole); });
+    if (b.height_loop) s = loop::make_for(b.height_loop->var, b.height_loop->extent, loop::ForKind::Serial, s);
+    return s;
+  };
+  loop::StmtPtr body;
+  if (t.operand == Operand::Direct && !whole)
+    body = loop::make_if(expr::less_equal(t.panel * t.nr + t.nr, t.f.col.extent), rows(false), rows(true));
+  else
+    body = rows(false);
+  if (t.scratch) body = loop::make_alloc(*t.scratch, loop::make_block({fill_panel(t), body}));
+  // The panel variable runs inside the task.
+  Dim local_panel = ctx.index_symbol("pn", b.panel_count);
+  expr::DimMap renames{{*panel_var.as_symbol(), b.panel_first + local_panel}};
+  if (b.height_loop) renames[b.height_var] = b.height_first + ctx.symbol_dim(b.height_loop->var);
+  body = loop::substitute(body, renames);
+  body = loop::make_for(*local_panel.as_symbol(), b.panel_count, loop::ForKind::Serial, body);
+  LoweredKernel k;
+  k.tasks = product_of(ctx, b.parallel);
+  k.work = product_of(ctx, t.f.outer) * t.f.row.extent * t.f.col.extent * max(ctx.constant(1), product_of(ctx, t.f.reduce));
+  k.function = builder.finish(wrap_loops(b.parallel, loop::ForKind::Parallel, body));
+  k.args = signature.take_args();
+  return k;
+}
+
+}  // namespace pliant::lower

@@ -1,0 +1,330 @@
+// Groups nodes into `core.fused` regions, each of which becomes one kernel where the strategies allow it:
+//
+//   %3 = nn.conv(%0, %1, %2)            %4 = core.fused(%0, %1, %2) region(…) {
+//   %4 = nn.relu(%3)              ->        %a = nn.conv(…); %b = nn.relu(%a); yield %b }
+//
+// What a node does is read off its tensor expressions. A group is a chain of elementwise work (Map), rows (softmax, normalisations:
+// reductions of the last axes and the elementwise work around them), or a reduction that cannot be repeated (a contraction, a pooling
+// window) with what follows it elementwise. Views (reshapes) stay outside: they cost nothing and keep indices simple. A group never
+// encloses a path that leaves it, so the result is still in topological order.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "ops/op.h"
+#include "passes/pass.h"
+#include "te/analysis.h"
+
+namespace pliant::passes {
+
+namespace {
+
+using graph::kNoValue;
+using graph::Node;
+using graph::ValueId;
+
+enum class GroupKind : uint8_t { Opaque, View, Map, Rows, Contraction, Window };
+
+// One node's computation over its own inputs.
+struct Facts {
+  GroupKind kind = GroupKind::Opaque;
+  ops::Defined defined;
+  std::vector<te::Tensor> stages;
+  size_t row_rank = 0;  // Rows: leading axes
+  bool has_checks = false;
+  bool has_costly_map = false;
+};
+
+struct Group {
+  GroupKind kind;
+  std::vector<size_t> nodes;  // in order; empty once merged into another
+  size_t row_rank = 0;
+  std::set<size_t> producers;  // groups whose values it reads
+};
+
+class Fuser {
+ public:
+  Fuser(const graph::Function& f, PassContext& c) : f_(f), ctx_(c.ctx) {}
+
+  Result<graph::FunctionPtr> run(const graph::FunctionPtr& original) {
+    index_values();
+    for (size_t i = 0; i < f_.nodes.size(); ++i) facts_.push_back(TRY(analyse(f_.nodes[i])));
+    for (size_t i = 0; i < f_.nodes.size(); ++i) add_node(i);
+    if (std::none_of(groups_.begin(), groups_.end(), [](const Group& g) { return g.nodes.size() > 1; })) return original;
+    return rebuild();
+  }
+
+ private:
+  void index_values() {
+    producer_.assign(f_.values.size(), SIZE_MAX);
+    uses_.assign(f_.values.size(), {});
+    for (size_t i = 0; i < f_.nodes.size(); ++i) {
+      for (ValueId v : f_.nodes[i].outputs) producer_[v] = i;
+      for (ValueId v : f_.nodes[i].inputs)
+        if (v != kNoValue) uses_[v].push_back(i);
+    }
+    for (ValueId v : f_.results) results_.insert(v);
+  }
+
+  Result<Facts> analyse(const Node& n) {
+    Facts out;
+    const ops::OpDef* op = ops::find_op(n.op);
+    if (!op || !op->compute || n.op == "core.const" || !n.regions.empty()) return out;
+    if (n.op == "array.reshape" || n.op == "math.identity") {
+      out.kind = GroupKind::View;
+      return out;
+    }
+    te::Builder builder(ctx_);
+    out.defined = TRY(ops::define(f_, n, builder));
+    out.stages = te::stages_of(out.defined.outputs);
+    out.has_checks = !out.defined.checks.empty();
+    bool maps = true, rows = true, any_reduce = false, any_other = false;
+    int contractions = 0;
+    for (const te::Tensor& t : out.stages) {
+      maps = maps && t->kind == te::Kind::Map;
+      if (t->kind == te::Kind::Scan || t->kind == te::Kind::Scatter) any_other = true;
+      if (t->kind != te::Kind::Reduce) continue;
+      any_reduce = true;
+      if (te::is_contraction(*t)) ++contractions;
+      if (!te::reduces_rows(*t)) rows = false;
+      out.row_rank = std::max(out.row_rank, te::trimmed_rank(t->shape));
+    }
+    for (const te::Tensor& t : out.stages)
+      if (any_reduce && t->kind == te::Kind::Reduce && te::trimmed_rank(t->shape) != out.row_rank) rows = false;
+    if (any_other || out.stages.empty()) return out;
+    if (maps) out.kind = GroupKind::Map;
+    else if (contractions == 1) out.kind = GroupKind::Contraction;
+    else if (contractions == 0 && rows) out.kind = GroupKind::Rows;
+    else if (contractions == 0) out.kind = GroupKind::Window;
+    return out;
+  }
+
+  // ---- questions about one node and a value it reads
+
+  // The stages of node i that read input value v, with the placeholder that stands for v.
+  template <class F>
+  bool every_reader(size_t i, ValueId v, F&& holds) const {
+    const Node& n = f_.nodes[i];
+    for (size_t k = 0; k < n.inputs.size(); ++k) {
+      if (n.inputs[k] != v) continue;
+      const te::Tensor& in = facts_[i].defined.inputs[k];
+      for (const te::Tensor& s : facts_[i].stages) {
+        bool reads = std::any_of(s->reads.begin(), s->reads.end(), [&](const te::Tensor& r) { return r->id == in->id; });
+        if (reads && !holds(*s, *in)) return false;
+      }
+    }
+    return true;
+  }
+  bool reads_in_place(size_t i, ValueId v) const {
+    return every_reader(i, v, [](const te::TensorDef& s, const te::TensorDef& in) { return s.kind == te::Kind::Map && te::reads_in_place(s, in); });
+  }
+  bool reads_own_rows(size_t i, ValueId v, size_t rank) const {
+    return every_reader(i, v, [&](const te::TensorDef& s, const te::TensorDef& in) { return te::reads_own_rows(s, in, rank); });
+  }
+  bool is_single_use(ValueId v) const { return uses_[v].size() == 1 && !results_.count(v); }
+  std::optional<te::Permutation> permutation_of(size_t i) const {
+    if (facts_[i].stages.size() != 1) return std::nullopt;
+    return te::as_permutation(*facts_[i].stages[0]);
+  }
+
+  // ---- groups
+
+  // A value read through views has to be materialised: only direct reads join.
+  std::optional<size_t> group_of(ValueId v) const {
+    if (v == kNoValue || producer_[v] == SIZE_MAX) return std::nullopt;
+    return group_id_[producer_[v]];
+  }
+
+  // Whether group `from` reads, through other groups, something of `to`.
+  bool depends(size_t from, size_t to) const {
+    std::vector<size_t> todo{from};
+    std::set<size_t> seen;
+    while (!todo.empty()) {
+      size_t g = todo.back();
+      todo.pop_back();
+      if (g == to) return true;
+      for (size_t p : groups_[g].producers)
+        if (seen.insert(p).second) todo.push_back(p);
+    }
+    return false;
+  }
+
+  // Merging is legal when no other producer of the consumer depends on the producer.
+  bool can_merge(size_t producer, size_t consumer) const {
+    for (size_t p : groups_[consumer].producers)
+      if (p != producer && depends(p, producer)) return false;
+    return true;
+  }
+
+  void merge(size_t producer, size_t consumer, GroupKind kind, size_t row_rank) {
+    Group& a = groups_[producer];
+    Group& b = groups_[consumer];
+    for (size_t n : b.nodes) group_id_[n] = producer;
+    a.nodes.insert(a.nodes.end(), b.nodes.begin(), b.nodes.end());
+    std::sort(a.nodes.begin(), a.nodes.end());
+    a.producers.insert(b.producers.begin(), b.producers.end());
+    a.producers.erase(producer);
+    a.producers.erase(consumer);
+    a.kind = kind;
+    a.row_rank = row_rank;
+    b.nodes.clear();
+    b.producers.clear();
+    for (Group& g : groups_)
+      if (g.producers.erase(consumer)) g.producers.insert(producer);
+  }
+
+  void add_node(size_t i) {
+    const Facts& facts = facts_[i];
+    size_t id = groups_.size();
+    group_id_.push_back(id);
+    Group g{facts.kind, {i}, facts.row_rank, {}};
+    for (ValueId v : f_.nodes[i].inputs)
+      if (auto p = group_of(v)) g.producers.insert(*p);
+    groups_.push_back(std::move(g));
+    if (facts.kind == GroupKind::Opaque || facts.kind == GroupKind::View || facts.has_checks) return;
+    // The heaviest producers first: elementwise work joins a contraction rather than another elementwise chain.
+    std::vector<ValueId> inputs = f_.nodes[i].inputs;
+    std::stable_sort(inputs.begin(), inputs.end(), [&](ValueId a, ValueId b) { return weight(a) > weight(b); });
+    for (ValueId v : inputs) {
+      auto p = group_of(v);
+      size_t mine = group_id_[i];
+      if (!p || *p == mine || !can_merge(*p, mine)) continue;
+      if (auto merged = joined(groups_[*p], groups_[mine], i, v)) merge(*p, mine, merged->kind, merged->row_rank);
+    }
+  }
+
+  int weight(ValueId v) const {
+    auto g = group_of(v);
+    if (!g) return 0;
+    switch (groups_[*g].kind) {
+      case GroupKind::Contraction: return 4;
+      case GroupKind::Window: return 3;
+      case GroupKind::Rows: return 2;
+      case GroupKind::Map: return 1;
+      case GroupKind::Opaque: case GroupKind::View: break;
+    }
+    return 0;
+  }
+
+  struct Joined {
+    GroupKind kind;
+    size_t row_rank;
+  };
+  // What the union of producer group `a` and consumer group `b` would be, joined by node i's read of v; nothing when they stay apart.
+  std::optional<Joined> joined(const Group& a, const Group& b, size_t i, ValueId v) const {
+    bool in_place = reads_in_place(i, v), single = is_single_use(v);
+    switch (a.kind) {
+      case GroupKind::Map:
+        if (b.kind == GroupKind::Map && (in_place || (single && moves_only(i)))) return Joined{GroupKind::Map, 0};
+        // An elementwise side input of a group that has its own root: computed where it is used.
+        if ((b.kind == GroupKind::Contraction || b.kind == GroupKind::Window) && b.nodes.size() > 1 && in_place && single) return Joined{b.kind, 0};
+        if (b.kind == GroupKind::Contraction && b.nodes.size() == 1) return join_operand(a, i, v);
+        if (b.kind == GroupKind::Rows && reads_own_rows(i, v, b.row_rank) && (single || defined_on_rows(v, b.row_rank))) return Joined{GroupKind::Rows, b.row_rank};
+        return std::nullopt;
+      case GroupKind::Rows:
+        if (b.kind == GroupKind::Map && reads_own_rows(i, v, a.row_rank)) return Joined{GroupKind::Rows, a.row_rank};
+        if (b.kind == GroupKind::Rows && a.row_rank == b.row_rank && reads_own_rows(i, v, a.row_rank)) return Joined{GroupKind::Rows, a.row_rank};
+        return std::nullopt;
+      case GroupKind::Contraction: case GroupKind::Window:
+        if (b.kind == GroupKind::Map && b.nodes.size() >= 1 && (in_place || (single && permutation_of(i)))) return Joined{a.kind, 0};
+        return std::nullopt;
+      case GroupKind::Opaque: case GroupKind::View: return std::nullopt;
+    }
+    return std::nullopt;
+  }
+
+  bool defined_on_rows(ValueId v, size_t rank) const { return f_.tensor_type(v).shape.size() >= rank; }
+
+  // A node that permutes, slices or repeats: reading through it costs nothing.
+  bool moves_only(size_t i) const { return facts_[i].stages.size() == 1 && facts_[i].stages[0]->body->kind == expr::ScalarKind::Load && !facts_[i].has_checks; }
+
+  // A transposition before a matrix product is a matter of strides: for the column operand any, for the row operand one that
+  // keeps the last axis contiguous.
+  std::optional<Joined> join_operand(const Group& a, size_t i, ValueId v) const {
+    if (a.nodes.size() != 1 || !is_single_use(v)) return std::nullopt;
+    auto p = permutation_of(a.nodes[0]);
+    if (!p) return std::nullopt;
+    size_t last = p->axes.size() - 1;
+    bool column_operand = f_.nodes[i].inputs.size() > 1 && f_.nodes[i].inputs[1] == v && f_.nodes[i].inputs[0] != v;
+    if (p->axes[last] != last && !column_operand) return std::nullopt;
+    return Joined{GroupKind::Contraction, 0};
+  }
+
+  // ---- the new function
+
+  Result<graph::FunctionPtr> rebuild() {
+    graph::FunctionBuilder b = graph::FunctionBuilder::rewriting(f_);
+    std::vector<bool> done(groups_.size(), false);
+    for (size_t i = 0; i < f_.nodes.size(); ++i) emit_group(b, group_id_[i], done);
+    b.set_results(f_.results, f_.result_names);
+    return b.finish();
+  }
+
+  // Producers first: merging may have moved a group behind a node that reads it.
+  void emit_group(graph::FunctionBuilder& b, size_t id, std::vector<bool>& done) {
+    if (done[id]) return;
+    done[id] = true;
+    const Group& g = groups_[id];
+    for (size_t n : g.nodes)
+      for (ValueId v : f_.nodes[n].inputs)
+        if (auto p = group_of(v); p && *p != id) emit_group(b, *p, done);
+    if (g.nodes.size() == 1) {
+      b.append(f_.nodes[g.nodes[0]]);
+      return;
+    }
+    std::set<size_t> members(g.nodes.begin(), g.nodes.end());
+    Node fused;
+    fused.op = "core.fused";
+    std::vector<LocPtr> locs;
+    std::vector<ValueId> inside;
+    std::map<ValueId, ValueId> rename;
+    std::vector<ValueId> params;
+    for (size_t n : g.nodes) {
+      locs.push_back(f_.nodes[n].loc);
+      for (ValueId v : f_.nodes[n].inputs) {
+        if (v == kNoValue || rename.count(v) || (producer_[v] != SIZE_MAX && members.count(producer_[v]))) continue;
+        ValueId p = b.add_value(f_.value(v).type, f_.value(v).name);
+        rename[v] = p;
+        params.push_back(p);
+        fused.inputs.push_back(v);
+      }
+    }
+    std::vector<ValueId> results;
+    b.begin_region(params);
+    for (size_t n : g.nodes) {
+      Node copy = f_.nodes[n];
+      for (ValueId& v : copy.inputs)
+        if (v != kNoValue) v = rename.at(v);
+      for (ValueId& v : copy.outputs) {
+        ValueId old = v;
+        v = b.add_value(f_.value(old).type, f_.value(old).name);
+        rename[old] = v;
+        bool leaves = results_.count(old) || std::any_of(uses_[old].begin(), uses_[old].end(), [&](size_t u) { return !members.count(u); });
+        if (!leaves) continue;
+        fused.outputs.push_back(old);
+        results.push_back(v);
+      }
+      b.append(std::move(copy));
+    }
+    fused.regions.push_back(b.end_region(results));
+    fused.loc = Loc::make_fused(locs);
+    b.append(std::move(fused));
+  }
+
+  const graph::Function& f_;
+  expr::Context& ctx_;
+  std::vector<size_t> producer_;
+  std::vector<std::vector<size_t>> uses_;
+  std::set<ValueId> results_;
+  std::vector<Facts> facts_;
+  std::vector<Group> groups_;
+  std::vector<size_t> group_id_;
+};
+
+}  // namespace
+
+PassDef pass_fuse() {
+  return {"fuse", "groups nodes that one kernel can compute", [](const graph::FunctionPtr& f, PassContext& c) { return Fuser(*f, c).run(f); }};
+}
+
+}  // namespace pliant::passes
