@@ -1,5 +1,6 @@
 #include "npy.h"
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <limits>
@@ -47,15 +48,15 @@ std::string_view field(std::string_view header, std::string_view key) {
 std::optional<std::vector<int64_t>> parse_shape(std::string_view text) {
   if (text.empty() || text[0] != '(') return std::nullopt;
   std::vector<int64_t> shape;
-  std::optional<int64_t> number;
+  int64_t number = -1;  // no digit yet
   for (char c : text.substr(1)) {
     if (c >= '0' && c <= '9') {
-      int64_t n = number.value_or(0);
-      if (n > (std::numeric_limits<int64_t>::max() - 9) / 10) return std::nullopt;
-      number = n * 10 + (c - '0');
+      number = std::max<int64_t>(number, 0);
+      if (number > (std::numeric_limits<int64_t>::max() - 9) / 10) return std::nullopt;
+      number = number * 10 + (c - '0');
     } else if (c == ',' || c == ')') {
-      if (number) shape.push_back(*number);
-      number.reset();
+      if (number >= 0) shape.push_back(number);
+      number = -1;
       if (c == ')') return shape;
     } else if (c != ' ') {
       return std::nullopt;

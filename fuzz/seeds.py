@@ -1,0 +1,40 @@
+"""Writes seeds for the fuzz targets: ONNX models of the backend tests, artifacts compiled from some of them, graph texts.
+
+    python fuzz/seeds.py FOLDER      one folder a target below FOLDER
+"""
+import pathlib
+import sys
+
+import onnx.backend.test.loader as loader
+
+import pliant
+
+MAX_BYTES = 16384
+EVERY = 16  # of the models, how many are compiled: one in so many
+
+
+def main():
+    root = pathlib.Path(sys.argv[1])
+    folders = {name: root / name for name in ("onnx_import", "artifact_load", "graph_text")}
+    for folder in folders.values():
+        folder.mkdir(parents=True, exist_ok=True)
+    golden = pathlib.Path(__file__).resolve().parent.parent / "tests" / "golden"
+    for path in golden.rglob("*.ir"):
+        (folders["graph_text"] / path.name).write_text(path.read_text().split("// ----")[0])
+    for index, case in enumerate(loader.load_model_tests(kind="node")):
+        data = case.model.SerializeToString()
+        if len(data) > MAX_BYTES:
+            continue
+        (folders["onnx_import"] / case.name).write_bytes(data)
+        if index % EVERY:
+            continue
+        try:
+            pliant.compile(data, progress=False).save(folders["artifact_load"] / case.name)
+        except pliant.Error:
+            continue  # an operator that is not supported gives no artifact
+    counts = {name: len(list(folder.iterdir())) for name, folder in folders.items()}
+    print(counts)
+
+
+if __name__ == "__main__":
+    main()
