@@ -1,0 +1,285 @@
+#include "frontend/onnx/conversion.h"
+
+namespace pliant::frontend::onnx {
+namespace {
+
+using AttrType = AttributeProto::Type;
+
+bool is_scalar_real(const Element& e) { return e.kind == Element::Kind::Real; }
+
+graph::Type constant_type(const graph::ConstantData& c, expr::Context& ctx) {
+  graph::Shape shape;
+  for (int64_t d : c.shape) shape.push_back(ctx.constant(d));
+  return graph::make_tensor_type(c.dtype, std::move(shape));
+}
+
+ValueId append_constant(ImportState& state, graph::ConstantPtr c, const LocPtr& loc) {
+  graph::Type type = constant_type(*c, state.ctx);
+  return state.builder.append("core.const", Attrs{{"value", std::move(c)}}, {}, {std::move(type)}, loc)[0];
+}
+
+// One node that cannot fail: its operands were made to fit.
+ValueId append_sure(ImportState& state, const std::string& op, Attrs attrs, Values inputs, const LocPtr& loc) {
+  auto r = append_nodes(state, op, std::move(attrs), std::move(inputs), 1, loc);
+  PLIANT_CHECK(r.ok()) << r.error().text();
+  return r.value()[0];
+}
+
+ValueId cast_sure(ImportState& state, ValueId v, DType to, const LocPtr& loc) {
+  if (state.builder.peek().tensor_type(v).dtype == to) return v;
+  return append_sure(state, "math.cast", Attrs{{"to", to}}, {v}, loc);
+}
+
+// A tensor whose elements are sizes: made from the sizes, then given its type and shape.
+ValueId append_known(ImportState& state, const Known& k, const LocPtr& loc) {
+  std::vector<Dim> nums, dens;
+  bool is_ratio = false;
+  for (const Element& e : k.elements) {
+    if (e.kind == Element::Kind::Real) {
+      // A constant beside symbolic elements: fold_array only mixes those that are whole numbers.
+      nums.push_back(state.ctx.constant(static_cast<int64_t>(e.real)));
+      dens.push_back(state.ctx.constant(1));
+      continue;
+    }
+    nums.push_back(e.num);
+    dens.push_back(e.kind == Element::Kind::Ratio ? e.den : state.ctx.constant(1));
+    is_ratio = is_ratio || !dens.back().is_const(1);
+  }
+  ValueId v = cast_sure(state, append_sure(state, "array.from_dims", Attrs{{"values", nums}}, {}, loc), k.dtype, loc);
+  if (is_ratio) {
+    ValueId d = cast_sure(state, append_sure(state, "array.from_dims", Attrs{{"values", dens}}, {}, loc), k.dtype, loc);
+    v = append_sure(state, "math.div", {}, {v, d}, loc);
+  }
+  if (k.shape.size() == 1) return v;
+  std::vector<Dim> dims;
+  for (int64_t d : k.shape) dims.push_back(state.ctx.constant(d));
+  return append_sure(state, "array.reshape", Attrs{{"shape", dims}}, {v}, loc);
+}
+
+}  // namespace
+
+Result<Values> append_nodes(ImportState& state, const std::string& op, Attrs attrs, Values inputs, size_t outputs, const LocPtr& loc) {
+  return ops::append_node(state.builder, state.ctx, op, std::move(attrs), std::move(inputs), outputs, loc);
+}
+
+ValueId materialise(ImportState& state, Value& v) {
+  if (v.id != kNoValue) return v.id;
+  if (!v.constant && v.known && v.known->is_const()) v.constant = constant_of(*v.known);
+  if (v.constant) {
+    v.id = append_constant(state, v.constant, v.loc);
+  } else {
+    PLIANT_CHECK(v.known != nullptr) << "value " << v.name << " has nothing to be made from";
+    v.id = append_known(state, *v.known, v.loc);
+  }
+  return v.id;
+}
+
+ValueId Conversion::in(size_t i) { return has(i) ? materialise(state_, *inputs_[i]) : kNoValue; }
+
+Values Conversion::all_inputs() {
+  Values out;
+  for (size_t i = 0; i < inputs_.size(); ++i) out.push_back(in(i));
+  return out;
+}
+
+const Known* Conversion::known(size_t i) {
+  if (!has(i)) return nullptr;
+  Value& v = *inputs_[i];
+  if (!v.known && v.constant) {
+    if (auto k = known_of(*v.constant, ctx())) v.known = std::make_shared<Known>(std::move(*k));
+  }
+  return v.known.get();
+}
+
+Result<std::vector<int64_t>> Conversion::const_ints(size_t i, const std::string& what) {
+  if (const Known* k = known(i)) {
+    if (auto v = k->ints()) return *v;
+  }
+  return fail("not-constant", what + " ('" + value(i).name + "') must be constant integers");
+}
+
+Result<int64_t> Conversion::const_int(size_t i, const std::string& what) {
+  std::vector<int64_t> v = TRY(const_ints(i, what));
+  if (v.size() != 1) return fail("wrong-count", what + " must be one number but has " + std::to_string(v.size()));
+  return v[0];
+}
+
+Result<std::vector<double>> Conversion::const_reals(size_t i, const std::string& what) {
+  const Known* k = known(i);
+  std::vector<double> out;
+  bool all = k != nullptr;
+  for (size_t j = 0; all && j < k->elements.size(); ++j) {
+    all = is_scalar_real(k->elements[j]);
+    out.push_back(k->elements[j].real);
+  }
+  if (!all) return fail("not-constant", what + " ('" + value(i).name + "') must be constant numbers");
+  return out;
+}
+
+Result<std::vector<Dim>> Conversion::dims(size_t i, const std::string& what) {
+  if (const Known* k = known(i)) {
+    if (auto d = k->dims()) return *d;
+  }
+  std::vector<Dim> out = TRY(read_dims(in(i), what));
+  Known k{dtype(i), {}, {}};
+  for (Dim d : shape(i)) k.shape.push_back(d.const_value());
+  for (Dim d : out) k.elements.push_back(Element::make_int(d));
+  inputs_[i]->known = std::make_shared<Known>(std::move(k));
+  return out;
+}
+
+Result<Dim> Conversion::dim(size_t i, const std::string& what) {
+  std::vector<Dim> v = TRY(dims(i, what));
+  if (v.size() != 1) return fail("wrong-count", what + " must be one number but has " + std::to_string(v.size()));
+  return v[0];
+}
+
+Result<std::vector<Dim>> Conversion::read_dims(ValueId v, const std::string& what) {
+  const TensorType& t = type_of(v);
+  if (is_float(t.dtype)) return fail("wrong-type", what + " must be integers, not " + name_of(t.dtype));
+  Dim n = count(t.shape);
+  if (!n.is_const() || n.const_value() > kMaxKnown) {
+    return fail("unknown-count", what + " has " + n.str() + " elements; how many sizes it gives must be known and at most " +
+                                     std::to_string(kMaxKnown));
+  }
+  std::vector<Dim> symbols;
+  for (int64_t k = 0; k < n.const_value(); ++k) {
+    expr::SymbolInfo info;
+    info.name = loc->name + "_" + std::to_string(k);
+    info.lo = INT64_MIN;
+    info.origin = {expr::Origin::Kind::Data, loc->name, k};
+    symbols.push_back(ctx().symbol(std::move(info)));
+  }
+  if (!symbols.empty()) TRY(append_multi("core.read_dims", Attrs{{"symbols", symbols}}, {v}, 0));
+  return symbols;
+}
+
+const AttributeProto* Conversion::attr(std::string_view name) const {
+  const AttributeProto* a = node.attribute(name);
+  if (a == nullptr || a->ref_attr_name.empty()) return a;
+  if (env_ == nullptr) return nullptr;
+  auto it = env_->find(a->ref_attr_name);
+  return it == env_->end() ? nullptr : it->second;
+}
+
+void Conversion::wrong_kind(std::string_view name, const char* wanted) {
+  if (!attr_error_) attr_error_ = fail("wrong-attribute", "attribute '" + std::string(name) + "' must be " + wanted);
+}
+
+int64_t Conversion::int_attr(std::string_view name, int64_t fallback) {
+  const AttributeProto* a = attr(name);
+  if (a == nullptr) return fallback;
+  if (a->type != AttrType::Int) wrong_kind(name, "an integer");
+  return a->i;
+}
+
+double Conversion::float_attr(std::string_view name, double fallback) {
+  const AttributeProto* a = attr(name);
+  if (a == nullptr) return fallback;
+  if (a->type != AttrType::Float) wrong_kind(name, "a float");
+  return static_cast<double>(a->f);
+}
+
+std::string Conversion::string_attr(std::string_view name, const std::string& fallback) {
+  const AttributeProto* a = attr(name);
+  if (a == nullptr) return fallback;
+  if (a->type != AttrType::String) wrong_kind(name, "a string");
+  return std::string(a->s);
+}
+
+std::vector<int64_t> Conversion::ints_attr(std::string_view name, std::vector<int64_t> fallback) {
+  const AttributeProto* a = attr(name);
+  if (a == nullptr) return fallback;
+  if (a->type != AttrType::Ints) wrong_kind(name, "a list of integers");
+  return a->ints;
+}
+
+std::vector<double> Conversion::floats_attr(std::string_view name, std::vector<double> fallback) {
+  const AttributeProto* a = attr(name);
+  if (a == nullptr) return fallback;
+  if (a->type != AttrType::Floats) wrong_kind(name, "a list of floats");
+  return {a->floats.begin(), a->floats.end()};
+}
+
+std::vector<std::string> Conversion::strings_attr(std::string_view name) {
+  const AttributeProto* a = attr(name);
+  if (a == nullptr) return {};
+  if (a->type != AttrType::Strings) wrong_kind(name, "a list of strings");
+  return {a->strings.begin(), a->strings.end()};
+}
+
+Result<DType> Conversion::dtype_attr(std::string_view name, DType fallback) {
+  const AttributeProto* a = attr(name);
+  if (a == nullptr) return fallback;
+  if (a->type != AttrType::Int) wrong_kind(name, "an element type");
+  auto t = dtype_of(static_cast<int32_t>(a->i));
+  if (!t) return fail("unsupported-type", "elements of type " + elem_type_name(static_cast<int32_t>(a->i)) + " are not supported");
+  return *t;
+}
+
+Result<graph::ConstantPtr> Conversion::tensor_attr(std::string_view name) {
+  const AttributeProto* a = attr(name);
+  if (a == nullptr || a->type != AttrType::Tensor || a->tensors.size() != 1) {
+    return fail("wrong-attribute", "attribute '" + std::string(name) + "' must be a tensor");
+  }
+  return state_.loader.load(a->tensors[0], describe(loc) + " attribute '" + std::string(name) + "'");
+}
+
+Result<ValueId> Conversion::append(const std::string& op, Attrs attrs, Values inputs) {
+  Values out = TRY(append_multi(op, std::move(attrs), std::move(inputs), 1));
+  return out[0];
+}
+
+Result<Values> Conversion::append_multi(const std::string& op, Attrs attrs, Values inputs, size_t outputs) {
+  while (!inputs.empty() && inputs.back() == kNoValue) inputs.pop_back();
+  return append_nodes(state_, op, std::move(attrs), std::move(inputs), outputs, loc);
+}
+
+ValueId Conversion::constant(graph::ConstantPtr c) { return append_constant(state_, std::move(c), loc); }
+
+ValueId Conversion::scalar(DType t, double v) {
+  DType made = is_float(t) ? DType::F64 : DType::I64;
+  Element e = is_float(t) ? Element::make_real(v) : Element::make_int(num(static_cast<int64_t>(v)));
+  ValueId c = constant(constant_of(Known{t == DType::F32 ? t : made, {}, {e}}));
+  return cast_sure(state_, c, t, loc);
+}
+
+Result<ValueId> Conversion::cast(ValueId v, DType to) {
+  if (type_of(v).dtype == to) return v;
+  return append("math.cast", Attrs{{"to", to}}, {v});
+}
+
+Result<ValueId> Conversion::reshape(ValueId v, std::vector<Dim> dims_of_result) {
+  if (shape_of(v) == dims_of_result) return v;
+  return append("array.reshape", Attrs{{"shape", std::move(dims_of_result)}}, {v});
+}
+
+Result<ValueId> Conversion::from_dims(std::vector<Dim> values) {
+  return append("array.from_dims", Attrs{{"values", std::move(values)}}, {});
+}
+
+void Conversion::require_equal(Dim a, Dim b, const std::string& message) {
+  if (ctx().proves_equal(a, b)) return;
+  state_.builder.add_obligation({graph::Obligation::Kind::Equal, a, b, message, loc});
+}
+
+void Conversion::require_less_equal(Dim a, Dim b, const std::string& message) {
+  if (ctx().proves_less_equal(a, b)) return;
+  state_.builder.add_obligation({graph::Obligation::Kind::LessEqual, a, b, message, loc});
+}
+
+Error Conversion::fail(const std::string& id, const std::string& message) const { return make_error(id, describe(loc), message); }
+
+Result<int64_t> Conversion::axis(int64_t a, int64_t of_rank) const {
+  if (a < -of_rank || a >= of_rank) {
+    return fail("axis-out-of-range", "axis " + std::to_string(a) + " is out of range for rank " + std::to_string(of_rank));
+  }
+  return a < 0 ? a + of_rank : a;
+}
+
+Result<std::vector<int64_t>> Conversion::axes(std::vector<int64_t> a, int64_t of_rank) const {
+  for (int64_t& v : a) v = TRY(axis(v, of_rank));
+  return a;
+}
+
+}  // namespace pliant::frontend::onnx

@@ -1,0 +1,141 @@
+// What converting one ONNX node sees and may do. A converter reads inputs and attributes and appends graph nodes; a folder
+// works on known elements instead and appends nothing.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "frontend/onnx/known.h"
+#include "frontend/onnx/model.h"
+#include "frontend/onnx/tensor_data.h"
+#include "graph/graph.h"
+#include "ops/op.h"
+
+namespace pliant::frontend::onnx {
+
+using graph::Attrs;
+using graph::kNoValue;
+using graph::TensorType;
+using graph::ValueId;
+
+// One value of the ONNX model. It is known as a graph value, as a constant, by its elements, or several of these; the graph
+// value is made when a node first needs it.
+struct Value {
+  std::string name;
+  graph::Type type;
+  ValueId id = kNoValue;
+  graph::ConstantPtr constant;
+  std::shared_ptr<const Known> known;
+  const TensorProto* pending = nullptr;  // an initialiser that nothing has used yet
+  bool broken = false;                   // the node that makes it was reported; what uses it is passed over in silence
+  LocPtr loc;
+};
+using ValueRef = std::shared_ptr<Value>;
+
+// Attributes that a function's body refers to, by the function's attribute names.
+using AttributeEnv = std::map<std::string_view, const AttributeProto*>;
+
+using Values = std::vector<ValueId>;
+
+// State shared by the conversions of one import.
+struct ImportState {
+  const ModelProto& model;
+  expr::Context& ctx;
+  graph::FunctionBuilder builder;
+  TensorLoader loader;
+  std::vector<Diagnostic> errors;
+};
+
+class Conversion {
+ public:
+  Conversion(ImportState& state, const NodeProto& node_proto, int64_t opset_version, LocPtr node_loc, std::vector<ValueRef> node_inputs,
+             const AttributeEnv* env)
+      : node(node_proto), opset(opset_version), loc(std::move(node_loc)), state_(state), inputs_(std::move(node_inputs)), env_(env) {}
+
+  const NodeProto& node;
+  const int64_t opset;  // of the node's domain
+  const LocPtr loc;
+  expr::Context& ctx() { return state_.ctx; }
+  ImportState& state() { return state_; }
+
+  size_t input_count() const { return inputs_.size(); }
+  size_t output_count() const { return node.outputs.size(); }
+  bool has(size_t i) const { return i < inputs_.size() && inputs_[i] != nullptr; }
+  // Whether output i is asked for.
+  bool wants(size_t i) const { return i < node.outputs.size() && !node.outputs[i].empty(); }
+  const Value& value(size_t i) const { return *inputs_[i]; }
+  // The graph value of input i, made now if need be; kNoValue when it is absent.
+  ValueId in(size_t i);
+  Values all_inputs();
+  const TensorType& type(size_t i) const { return *inputs_[i]->type.tensor(); }
+  DType dtype(size_t i) const { return type(i).dtype; }
+  const graph::Shape& shape(size_t i) const { return type(i).shape; }
+  int64_t rank(size_t i) const { return static_cast<int64_t>(type(i).shape.size()); }
+
+  // Known elements, or null.
+  const Known* known(size_t i);
+  // The constant elements of input i as integers, or an error that says what needs them.
+  Result<std::vector<int64_t>> const_ints(size_t i, const std::string& what);
+  Result<int64_t> const_int(size_t i, const std::string& what);
+  // The constant float elements of input i.
+  Result<std::vector<double>> const_reals(size_t i, const std::string& what);
+  // The elements of integer input i as sizes: the known ones, or symbols that a core.read_dims defines.
+  Result<std::vector<Dim>> dims(size_t i, const std::string& what);
+  Result<Dim> dim(size_t i, const std::string& what);
+  // Likewise of a graph value made by this conversion.
+  Result<std::vector<Dim>> read_dims(ValueId v, const std::string& what);
+
+  // Attributes. One of the wrong kind is noted, and reported after the conversion.
+  bool has_attr(std::string_view name) { return attr(name) != nullptr; }
+  const AttributeProto* attr(std::string_view name) const;
+  int64_t int_attr(std::string_view name, int64_t fallback);
+  bool bool_attr(std::string_view name, bool fallback) { return int_attr(name, fallback) != 0; }
+  double float_attr(std::string_view name, double fallback);
+  std::string string_attr(std::string_view name, const std::string& fallback);
+  std::vector<int64_t> ints_attr(std::string_view name, std::vector<int64_t> fallback);
+  std::vector<double> floats_attr(std::string_view name, std::vector<double> fallback);
+  std::vector<std::string> strings_attr(std::string_view name);
+  // An ONNX element type attribute.
+  Result<DType> dtype_attr(std::string_view name, DType fallback);
+  Result<graph::ConstantPtr> tensor_attr(std::string_view name);
+  const std::optional<Error>& attr_error() const { return attr_error_; }
+
+  // Appends one node and gives its output; `append_multi` gives all.
+  Result<ValueId> append(const std::string& op, Attrs attrs, Values inputs);
+  Result<Values> append_multi(const std::string& op, Attrs attrs, Values inputs, size_t outputs);
+  ValueId constant(graph::ConstantPtr c);
+  // A constant of rank 0.
+  ValueId scalar(DType t, double v);
+  // The same value when the type is right.
+  Result<ValueId> cast(ValueId v, DType to);
+  Result<ValueId> reshape(ValueId v, std::vector<Dim> dims_of_result);
+  // An i64 tensor [n] of these sizes.
+  Result<ValueId> from_dims(std::vector<Dim> values);
+  const TensorType& type_of(ValueId v) const { return state_.builder.peek().tensor_type(v); }
+  const graph::Shape& shape_of(ValueId v) const { return type_of(v).shape; }
+  Dim num(int64_t v) { return state_.ctx.constant(v); }
+  // The product of all dims of a shape.
+  Dim count(const graph::Shape& s) { return expr::product(state_.ctx, s); }
+  void require_equal(Dim a, Dim b, const std::string& message);
+  void require_less_equal(Dim a, Dim b, const std::string& message);
+
+  Error fail(const std::string& id, const std::string& message) const;
+  // An axis in [0, rank).
+  Result<int64_t> axis(int64_t a, int64_t rank) const;
+  Result<std::vector<int64_t>> axes(std::vector<int64_t> a, int64_t rank) const;
+
+ private:
+  void wrong_kind(std::string_view name, const char* wanted);
+  ImportState& state_;
+  std::vector<ValueRef> inputs_;
+  const AttributeEnv* env_;
+  std::optional<Error> attr_error_;
+};
+
+// The graph value of `v`, made where the builder stands if there is none yet.
+ValueId materialise(ImportState& state, Value& v);
+// Appends a node and its obligations; errors carry the location.
+Result<Values> append_nodes(ImportState& state, const std::string& op, Attrs attrs, Values inputs, size_t outputs, const LocPtr& loc);
+
+}  // namespace pliant::frontend::onnx

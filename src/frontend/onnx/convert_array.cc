@@ -1,0 +1,193 @@
+// Joining, splitting, padding and rearranging.
+#include "frontend/onnx/direct.h"
+#include "frontend/onnx/fold.h"
+
+namespace pliant::frontend::onnx {
+namespace {
+
+Result<Values> concat(Conversion& c) {
+  if (c.input_count() == 1) return Values{c.in(0)};
+  return Values{TRY(c.append("array.concat", Attrs{{"axis", c.int_attr("axis", 1)}}, c.all_inputs()))};
+}
+
+// The sizes of equal parts. Before opset 18 they had to be equal; since then the last ones may be smaller.
+Result<std::vector<Dim>> equal_parts(Conversion& c, Dim n, int64_t parts) {
+  std::vector<Dim> sizes;
+  if (c.ctx().divisible(n, parts) || c.opset < 18) {
+    auto exact = c.ctx().divide_exact(n, c.num(parts));
+    Dim part = exact ? *exact : expr::floordiv(n, parts);
+    if (n.is_const() && n.const_value() % parts != 0) {
+      return c.fail("shape-mismatch", "an axis of size " + n.str() + " cannot be split into " + std::to_string(parts) + " equal parts");
+    }
+    if (!exact) c.require_equal(part * parts, n, "an axis of size {b} cannot be split into " + std::to_string(parts) + " equal parts");
+    return std::vector<Dim>(static_cast<size_t>(parts), part);
+  }
+  Dim part = expr::ceildiv(n, parts);
+  for (int64_t i = 0; i < parts; ++i) {
+    Dim left = tight_max(n - part * i, c.num(0), c.ctx());
+    sizes.push_back(tight_min(left, part, c.ctx()));
+  }
+  return sizes;
+}
+
+Result<Values> split(Conversion& c) {
+  int64_t axis = TRY(c.axis(c.int_attr("axis", 0), c.rank(0)));
+  Dim n = c.shape(0)[static_cast<size_t>(axis)];
+  int64_t parts = static_cast<int64_t>(c.output_count());
+  std::vector<Dim> sizes;
+  if (c.has_attr("split")) {
+    for (int64_t v : c.ints_attr("split", {})) sizes.push_back(c.num(v));
+  } else if (c.has(1)) {
+    sizes = TRY(c.dims(1, "the sizes of the parts"));
+  } else {
+    sizes = TRY(equal_parts(c, n, c.int_attr("num_outputs", parts)));
+  }
+  if (static_cast<int64_t>(sizes.size()) != parts) {
+    return c.fail("wrong-count", "it has " + std::to_string(parts) + " outputs but " + std::to_string(sizes.size()) + " sizes");
+  }
+  if (parts == 1) {
+    c.require_equal(sizes[0], n, "the part has size {a} but the axis {b}");
+    return Values{c.in(0)};
+  }
+  return c.append_multi("array.split", Attrs{{"axis", axis}, {"sizes", sizes}}, {c.in(0)}, static_cast<size_t>(parts));
+}
+
+// Pads of some axes as pads of all: begins, then ends.
+Result<std::vector<Dim>> all_pads(Conversion& c, const std::vector<Dim>& pads, std::vector<int64_t> axes) {
+  size_t rank = c.shape(0).size();
+  axes = TRY(c.axes(std::move(axes), c.rank(0)));
+  if (pads.size() != axes.size() * 2) {
+    return c.fail("wrong-count", std::to_string(axes.size() * 2) + " pads are needed but " + std::to_string(pads.size()) + " given");
+  }
+  std::vector<Dim> out(rank * 2, c.num(0));
+  for (size_t i = 0; i < axes.size(); ++i) {
+    size_t a = static_cast<size_t>(axes[i]);
+    out[a] = pads[i];
+    out[rank + a] = pads[axes.size() + i];
+  }
+  return out;
+}
+
+std::vector<int64_t> every_axis(Conversion& c) {
+  std::vector<int64_t> out;
+  for (int64_t i = 0; i < c.rank(0); ++i) out.push_back(i);
+  return out;
+}
+
+Result<Values> pad_by_attributes(Conversion& c) {
+  std::vector<Dim> pads;
+  for (int64_t v : c.ints_attr("pads", {})) pads.push_back(c.num(v));
+  pads = TRY(all_pads(c, pads, every_axis(c)));
+  Attrs attrs{{"pads", pads}, {"mode", c.string_attr("mode", "constant")}};
+  return Values{TRY(c.append("array.pad", attrs, {c.in(0), c.scalar(c.dtype(0), c.float_attr("value", 0))}))};
+}
+
+Result<Values> pad(Conversion& c) {
+  std::vector<int64_t> axes = c.has(3) ? TRY(c.const_ints(3, "the axes to pad")) : every_axis(c);
+  std::vector<Dim> pads = TRY(all_pads(c, TRY(c.dims(1, "the pads")), axes));
+  ValueId value = c.has(2) ? TRY(c.reshape(c.in(2), {})) : kNoValue;
+  Attrs attrs{{"pads", pads}, {"mode", c.string_attr("mode", "constant")}};
+  return Values{TRY(c.append("array.pad", attrs, {c.in(0), value}))};
+}
+
+Result<Values> trilu(Conversion& c) {
+  Dim k = c.has(1) ? TRY(c.dim(1, "the diagonal")) : c.num(0);
+  return Values{TRY(c.append("array.trilu", Attrs{{"k", k}, {"upper", c.bool_attr("upper", true)}}, {c.in(0)}))};
+}
+
+// A running sum or product. An axis known only at run time is chosen among the results for every axis.
+template <OpName op>
+Result<Values> cumulative(Conversion& c) {
+  Attrs attrs{{"exclusive", c.bool_attr("exclusive", false)}, {"reverse", c.bool_attr("reverse", false)}};
+  ValueId x = c.in(0);
+  if (const Known* k = c.known(1); k != nullptr && k->ints()) {
+    attrs.set("axis", TRY(c.axis(TRY(c.const_int(1, "the axis")), c.rank(0))));
+    return Values{TRY(c.append(op.text, attrs, {x}))};
+  }
+  Dim axis = TRY(c.dim(1, "the axis"));
+  Dim wrapped = axis + is_negative(axis, c.ctx()) * c.rank(0);
+  c.require_less_equal(c.num(0), wrapped, "the axis must be at least 0 once counted from the end, but is {b}");
+  c.require_less_equal(wrapped, c.num(c.rank(0) - 1), "the axis must be below " + std::to_string(c.rank(0)) + " but is {a}");
+  ValueId chosen = TRY(c.reshape(TRY(c.from_dims({wrapped})), {}));
+  ValueId out = kNoValue;
+  for (int64_t a = 0; a < c.rank(0); ++a) {
+    attrs.set("axis", a);
+    ValueId along = TRY(c.append(op.text, attrs, {x}));
+    if (out == kNoValue) {
+      out = along;
+      continue;
+    }
+    ValueId is_axis = TRY(c.append("math.eq", {}, {chosen, c.scalar(DType::I64, static_cast<double>(a))}));
+    out = TRY(c.append("math.where", {}, {is_axis, along, out}));
+  }
+  if (out == kNoValue) return c.fail("axis-out-of-range", "the input has no axis");
+  return Values{out};
+}
+
+Result<Values> depth_to_space(Conversion& c) {
+  std::string mode = c.string_attr("mode", "DCR") == "CRD" ? "crd" : "dcr";
+  return Values{TRY(c.append("array.depth_to_space", Attrs{{"block", c.int_attr("blocksize", 1)}, {"mode", mode}}, {c.in(0)}))};
+}
+
+Result<Values> space_to_depth(Conversion& c) {
+  if (c.string_attr("mode", "DCR") != "DCR") return c.fail("unsupported-attribute", "mode " + c.string_attr("mode", "") + " is not supported");
+  return Values{TRY(c.append("array.space_to_depth", Attrs{{"block", c.int_attr("blocksize", 1)}}, {c.in(0)}))};
+}
+
+Result<Values> reverse_sequence(Conversion& c) {
+  Attrs attrs{{"batch_axis", c.int_attr("batch_axis", 1)}, {"time_axis", c.int_attr("time_axis", 0)}};
+  return Values{TRY(c.append("array.reverse_sequence", attrs, c.all_inputs()))};
+}
+
+Result<Values> col2im(Conversion& c) {
+  std::vector<Dim> image = TRY(c.dims(1, "the image's shape")), block = TRY(c.dims(2, "the block's shape"));
+  Attrs attrs{{"image", image}, {"block", block}};
+  if (c.has_attr("strides")) attrs.set("strides", c.ints_attr("strides", {}));
+  if (c.has_attr("dilations")) attrs.set("dilations", c.ints_attr("dilations", {}));
+  if (c.has_attr("pads")) attrs.set("pads", c.ints_attr("pads", {}));
+  return Values{TRY(c.append("array.col2im", attrs, {c.in(0)}))};
+}
+
+Result<Values> center_crop_pad(Conversion& c) {
+  Attrs attrs{{"shape", TRY(c.dims(1, "the shape"))}};
+  if (c.has_attr("axes")) attrs.set("axes", c.ints_attr("axes", {}));
+  return Values{TRY(c.append("array.center_crop_pad", attrs, {c.in(0)}))};
+}
+
+// Inference: the data pass unchanged and the mask is all true.
+Result<Values> dropout(Conversion& c) {
+  if (c.has(2)) {
+    const Known* k = c.known(2);
+    if (k == nullptr || !k->ints() || (*k->ints())[0] != 0) {
+      return c.fail("training-mode", "dropout in training mode is random and not supported; set training_mode to false");
+    }
+  }
+  Values out{c.in(0)};
+  if (c.wants(1)) {
+    DType mask = c.opset >= 10 ? DType::Bool : c.dtype(0);
+    out.push_back(TRY(c.append("array.full", Attrs{{"shape", c.shape(0)}}, {c.scalar(mask, 1)})));
+  }
+  return out;
+}
+
+}  // namespace
+
+Rows array_rows() {
+  return {
+      {"Concat", 4, 1, &concat, 0, &fold_concat},
+      {"Split", 2, 1, &split, kFrom1, &fold_split},
+      {"Pad", 2, 1, &pad_by_attributes},
+      {"Pad", 11, 2, &pad, shape_input(1) | shape_input(3)},
+      {"Trilu", 14, 1, &trilu, kFrom1},
+      {"CumSum", 11, 2, &cumulative<"array.cumsum">, kFrom1},
+      {"CumProd", 26, 2, &cumulative<"array.cumprod">, kFrom1},
+      {"DepthToSpace", 1, 1, &depth_to_space},
+      {"SpaceToDepth", 1, 1, &space_to_depth},
+      {"ReverseSequence", 10, 2, &reverse_sequence},
+      {"Col2Im", 18, 3, &col2im, kFrom1},
+      {"CenterCropPad", 18, 2, &center_crop_pad, kFrom1},
+      {"Dropout", 7, 1, &dropout},
+  };
+}
+
+}  // namespace pliant::frontend::onnx

@@ -1,0 +1,87 @@
+// Reading and writing by index, and selections whose size depends on the data.
+#include "frontend/onnx/direct.h"
+#include "frontend/onnx/fold.h"
+
+namespace pliant::frontend::onnx {
+namespace {
+
+template <OpName op>
+Result<Values> with_axis(Conversion& c) {
+  return Values{TRY(c.append(op.text, Attrs{{"axis", c.int_attr("axis", 0)}}, c.all_inputs()))};
+}
+
+Result<Values> gather_nd(Conversion& c) {
+  return Values{TRY(c.append("array.gather_nd", Attrs{{"batch_dims", c.int_attr("batch_dims", 0)}}, c.all_inputs()))};
+}
+
+Result<Values> scatter_elements(Conversion& c) {
+  Attrs attrs{{"axis", c.int_attr("axis", 0)}, {"reduction", c.string_attr("reduction", "none")}};
+  return Values{TRY(c.append("array.scatter_elements", attrs, c.all_inputs()))};
+}
+
+Result<Values> scatter_nd(Conversion& c) {
+  return Values{TRY(c.append("array.scatter_nd", Attrs{{"reduction", c.string_attr("reduction", "none")}}, c.all_inputs()))};
+}
+
+Result<Values> tensor_scatter(Conversion& c) {
+  Attrs attrs{{"axis", c.int_attr("axis", -2)}, {"mode", c.string_attr("mode", "linear")}};
+  return Values{TRY(c.append("array.tensor_scatter", attrs, c.all_inputs()))};
+}
+
+// A size given as a tensor of any number type.
+Result<Dim> any_dim(Conversion& c, size_t i, const std::string& what) {
+  if (!is_float(c.dtype(i))) return c.dim(i, what);
+  if (const Known* k = c.known(i); k != nullptr && k->elements.size() == 1) {
+    if (auto e = cast(k->elements[0], k->dtype, DType::I64, c.ctx())) return e->num;
+  }
+  std::vector<Dim> read = TRY(c.read_dims(TRY(c.cast(c.in(i), DType::I64)), what));
+  if (read.size() != 1) return c.fail("wrong-count", what + " must be one number");
+  return read[0];
+}
+
+Result<Values> one_hot(Conversion& c) {
+  Dim depth = TRY(any_dim(c, 1, "the depth"));
+  return Values{TRY(c.append("array.one_hot", Attrs{{"axis", c.int_attr("axis", -1)}, {"depth", depth}}, {c.in(0), c.in(2)}))};
+}
+
+Result<Values> top_k(Conversion& c) {
+  Dim k = c.has(1) ? TRY(c.dim(1, "k")) : c.num(c.int_attr("k", 1));
+  Attrs attrs{{"axis", c.int_attr("axis", -1)},
+              {"k", k},
+              {"largest", c.bool_attr("largest", true)},
+              {"sorted", c.bool_attr("sorted", true)}};
+  return c.append_multi("array.top_k", attrs, {c.in(0)}, 2);
+}
+
+Result<Values> compress(Conversion& c) {
+  Attrs attrs;
+  if (c.has_attr("axis")) attrs.set("axis", c.int_attr("axis", 0));
+  return Values{TRY(c.append("array.compress", attrs, c.all_inputs()))};
+}
+
+Result<Values> unique(Conversion& c) {
+  Attrs attrs{{"sorted", c.bool_attr("sorted", true)}};
+  if (c.has_attr("axis")) attrs.set("axis", c.int_attr("axis", 0));
+  return c.append_multi("array.unique", attrs, {c.in(0)}, 4);
+}
+
+}  // namespace
+
+Rows index_rows() {
+  return {
+      {"Gather", 1, 2, &with_axis<"array.gather">, 0, &fold_gather},
+      {"GatherElements", 11, 2, &with_axis<"array.gather_elements">},
+      {"GatherND", 11, 2, &gather_nd},
+      {"Scatter", 9, 3, &scatter_elements},
+      {"ScatterElements", 11, 3, &scatter_elements},
+      {"ScatterND", 11, 3, &scatter_nd},
+      {"TensorScatter", 24, 2, &tensor_scatter},
+      {"OneHot", 9, 3, &one_hot, shape_input(1)},
+      {"TopK", 1, 1, &top_k, kFrom1},
+      {"NonZero", 9, 1, &direct<"array.nonzero">},
+      {"Compress", 9, 2, &compress},
+      {"Unique", 11, 1, &unique},
+  };
+}
+
+}  // namespace pliant::frontend::onnx

@@ -1,0 +1,48 @@
+// Reductions. Their axes were an attribute first and are an input since opset 13 (ReduceSum) or 18.
+#include "frontend/onnx/direct.h"
+#include "frontend/onnx/fold.h"
+
+namespace pliant::frontend::onnx {
+namespace {
+
+template <OpName op>
+Result<Values> reduce(Conversion& c) {
+  AxesArgument axes = axes_argument(c);
+  if (!axes.is_known) return c.fail("not-constant", "the axes to reduce ('" + c.value(1).name + "') must be constant");
+  std::vector<int64_t> list = TRY(c.axes(axes.given.value_or(std::vector<int64_t>{}), c.rank(0)));
+  // With noop_with_empty_axes, no axes means that each element is its own group.
+  if (list.empty() && !c.bool_attr("noop_with_empty_axes", false)) {
+    for (int64_t i = 0; i < c.rank(0); ++i) list.push_back(i);
+  }
+  Attrs attrs{{"axes", list}, {"keepdims", c.bool_attr("keepdims", true)}};
+  return Values{TRY(c.append(op.text, std::move(attrs), {c.in(0)}))};
+}
+
+template <OpName op>
+Result<Values> arg(Conversion& c) {
+  Attrs attrs{{"axis", c.int_attr("axis", 0)},
+              {"keepdims", c.bool_attr("keepdims", true)},
+              {"select_last", c.bool_attr("select_last_index", false)}};
+  return Values{TRY(c.append(op.text, std::move(attrs), {c.in(0)}))};
+}
+
+}  // namespace
+
+Rows reduce_rows() {
+  return {
+      {"ReduceSum", 1, 1, &reduce<"reduce.sum">, kFrom1, &fold_reduce_sum},
+      {"ReduceMean", 1, 1, &reduce<"reduce.mean">, kFrom1},
+      {"ReduceMax", 1, 1, &reduce<"reduce.max">, kFrom1, &fold_reduce_max},
+      {"ReduceMin", 1, 1, &reduce<"reduce.min">, kFrom1, &fold_reduce_min},
+      {"ReduceProd", 1, 1, &reduce<"reduce.prod">, kFrom1, &fold_reduce_prod},
+      {"ReduceL1", 1, 1, &reduce<"reduce.l1">, kFrom1},
+      {"ReduceL2", 1, 1, &reduce<"reduce.l2">, kFrom1},
+      {"ReduceSumSquare", 1, 1, &reduce<"reduce.sum_square">, kFrom1},
+      {"ReduceLogSum", 1, 1, &reduce<"reduce.log_sum">, kFrom1},
+      {"ReduceLogSumExp", 1, 1, &reduce<"reduce.log_sum_exp">, kFrom1},
+      {"ArgMax", 1, 1, &arg<"reduce.arg_max">},
+      {"ArgMin", 1, 1, &arg<"reduce.arg_min">},
+  };
+}
+
+}  // namespace pliant::frontend::onnx

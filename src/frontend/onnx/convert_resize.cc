@@ -1,0 +1,131 @@
+// Resize and its forerunner Upsample. Axes that keep their size are left out.
+#include <algorithm>
+
+#include "frontend/onnx/direct.h"
+#include "frontend/onnx/fold.h"
+
+namespace pliant::frontend::onnx {
+namespace {
+
+struct Request {
+  std::vector<int64_t> axes;
+  std::vector<double> scales;  // one of scales and sizes is empty
+  std::vector<Dim> sizes;
+};
+
+// The scales of input i. Symbolic ones are ratios of sizes; the resized size is then known exactly where the divisor is the size
+// of the axis.
+Status take_scales(Conversion& c, size_t i, Request& r) {
+  const Known* k = c.known(i);
+  if (k == nullptr) return c.fail("not-constant", "the scales ('" + c.value(i).name + "') must be constant or follow from sizes");
+  if (k->elements.size() != r.axes.size()) {
+    return c.fail("wrong-count", std::to_string(r.axes.size()) + " scales are needed but " + std::to_string(k->elements.size()) + " given");
+  }
+  if (k->is_const()) {
+    for (const Element& e : k->elements) r.scales.push_back(e.real);
+    return ok();
+  }
+  for (size_t j = 0; j < k->elements.size(); ++j) {
+    const Element& e = k->elements[j];
+    Dim n = c.shape(0)[static_cast<size_t>(r.axes[j])];
+    if (e.kind == Element::Kind::Real && e.real == 1) {
+      r.sizes.push_back(n);
+    } else if (e.kind == Element::Kind::Ratio && e.den == tight_max(n, c.num(1), c.ctx())) {
+      r.sizes.push_back(e.num);
+    } else if (e.kind == Element::Kind::Ratio && e.den == n) {
+      r.sizes.push_back(e.num);
+    } else {
+      return c.fail("unsupported-scale", "scale " + std::to_string(j) + " mixes known and computed factors");
+    }
+  }
+  return ok();
+}
+
+Result<Values> append_resize(Conversion& c, Request r, ValueId roi, Attrs attrs) {
+  bool crops = attrs.string_or("coordinate", "") == "tf_crop_and_resize";
+  if (!crops && !attrs.has("keep_aspect")) {
+    Request kept;
+    for (size_t j = 0; j < r.axes.size(); ++j) {
+      Dim n = c.shape(0)[static_cast<size_t>(r.axes[j])];
+      bool is_same = r.scales.empty() ? c.ctx().proves_equal(r.sizes[j], n) : r.scales[j] == 1.0;
+      if (is_same) continue;
+      kept.axes.push_back(r.axes[j]);
+      if (r.scales.empty()) {
+        kept.sizes.push_back(r.sizes[j]);
+      } else {
+        kept.scales.push_back(r.scales[j]);
+      }
+    }
+    r = std::move(kept);
+    if (r.axes.empty()) return Values{c.in(0)};
+  }
+  attrs.set("axes", r.axes);
+  if (r.scales.empty()) {
+    attrs.set("sizes", r.sizes);
+  } else {
+    attrs.set("scales", r.scales);
+  }
+  return Values{TRY(c.append("array.resize", std::move(attrs), {c.in(0), crops ? roi : kNoValue}))};
+}
+
+std::vector<int64_t> every_axis(Conversion& c) {
+  std::vector<int64_t> out;
+  for (int64_t i = 0; i < c.rank(0); ++i) out.push_back(i);
+  return out;
+}
+
+// Upsample and Resize-10 map positions by scale alone and take the floor.
+Result<Values> upsample(Conversion& c) {
+  Request r;
+  r.axes = every_axis(c);
+  if (c.has_attr("scales")) {
+    r.scales = c.floats_attr("scales", {});
+    if (r.scales.size() != r.axes.size()) return c.fail("wrong-count", "one scale an axis is needed");
+  } else {
+    if (!c.has(1)) return c.fail("missing-input", "the scales are missing");
+    TRY(take_scales(c, 1, r));
+  }
+  std::string mode = c.string_attr("mode", "nearest");
+  Attrs attrs{{"mode", mode == "bilinear" ? std::string("linear") : mode},
+              {"coordinate", std::string("asymmetric")},
+              {"nearest", std::string("floor")}};
+  return append_resize(c, std::move(r), kNoValue, std::move(attrs));
+}
+
+Result<Values> resize(Conversion& c) {
+  Request r;
+  r.axes = c.has_attr("axes") ? TRY(c.axes(c.ints_attr("axes", {}), c.rank(0))) : every_axis(c);
+  Attrs attrs{{"mode", c.string_attr("mode", "nearest")},
+              {"coordinate", c.string_attr("coordinate_transformation_mode", "half_pixel")},
+              {"nearest", c.string_attr("nearest_mode", "round_prefer_floor")},
+              {"cubic_coeff", c.float_attr("cubic_coeff_a", -0.75)},
+              {"exclude_outside", c.bool_attr("exclude_outside", false)},
+              {"antialias", c.bool_attr("antialias", false)},
+              {"extrapolation", c.float_attr("extrapolation_value", 0)}};
+  // An empty tensor stands for an absent input in older models.
+  bool has_sizes = c.has(3) && !c.count(c.shape(3)).is_const(0);
+  bool has_scales = c.has(2) && !c.count(c.shape(2)).is_const(0);
+  if (has_sizes == has_scales) return c.fail("missing-input", "exactly one of scales and sizes is needed");
+  if (has_sizes) {
+    std::string policy = c.string_attr("keep_aspect_ratio_policy", "stretch");
+    if (policy != "stretch") attrs.set("keep_aspect", policy);
+    r.sizes = TRY(c.dims(3, "the sizes"));
+    if (r.sizes.size() != r.axes.size()) return c.fail("wrong-count", "one size an axis is needed");
+  } else {
+    TRY(take_scales(c, 2, r));
+  }
+  ValueId roi = c.has(1) && !c.count(c.shape(1)).is_const(0) ? c.in(1) : kNoValue;
+  return append_resize(c, std::move(r), roi, std::move(attrs));
+}
+
+}  // namespace
+
+Rows resize_rows() {
+  return {
+      {"Upsample", 7, 1, &upsample, kFrom1},
+      {"Resize", 10, 2, &upsample, kFrom1},
+      {"Resize", 11, 1, &resize, shape_input(2) | shape_input(3)},
+  };
+}
+
+}  // namespace pliant::frontend::onnx

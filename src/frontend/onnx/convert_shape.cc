@@ -1,0 +1,227 @@
+// Operators that change or read shapes, and constants.
+#include <algorithm>
+
+#include "frontend/onnx/direct.h"
+#include "frontend/onnx/fold.h"
+
+namespace pliant::frontend::onnx {
+namespace {
+
+Result<Values> identity(Conversion& c) { return Values{c.in(0)}; }
+
+// Shape and Size follow from the type of their input and are always folded.
+Result<Values> always_folded(Conversion& c) { return c.fail("too-large", "its result has more elements than a shape can have"); }
+
+Result<Values> constant(Conversion& c) {
+  if (c.has_attr("value")) return Values{c.constant(TRY(c.tensor_attr("value")))};
+  if (const AttributeProto* a = c.attr("value_ints")) {
+    return Values{c.constant(graph::make_constant(DType::I64, {static_cast<int64_t>(a->ints.size())}, a->ints.data(), a->ints.size() * 8))};
+  }
+  if (const AttributeProto* a = c.attr("value_floats")) {
+    return Values{c.constant(graph::make_constant(DType::F32, {static_cast<int64_t>(a->floats.size())}, a->floats.data(), a->floats.size() * 4))};
+  }
+  return c.fail("unsupported-constant", "a constant of this kind (a string or a sparse tensor) is not supported");
+}
+
+// The sizes must not be negative; those that may be are checked at run time.
+void require_sizes(Conversion& c, const std::vector<Dim>& dims, const std::string& what) {
+  for (Dim d : dims) c.require_less_equal(c.num(0), d, what + " must not be negative, but one size is {b}");
+}
+
+Result<Values> constant_of_shape(Conversion& c) {
+  std::vector<Dim> shape = TRY(c.dims(0, "the shape"));
+  require_sizes(c, shape, "the shape");
+  ValueId value = kNoValue;
+  if (c.has_attr("value")) {
+    value = TRY(c.reshape(c.constant(TRY(c.tensor_attr("value"))), {}));
+  } else {
+    value = c.scalar(DType::F32, 0);
+  }
+  return Values{TRY(c.append("array.full", Attrs{{"shape", shape}}, {value}))};
+}
+
+// What is left of `total` elements after the others were given: exact where the polynomial divides, otherwise the quotient with a
+// check that nothing remains.
+Dim inferred_size(Conversion& c, Dim total, Dim others) {
+  if (!others.is_const(0)) {
+    if (auto exact = c.ctx().divide_exact(total, others)) return *exact;
+  }
+  Dim divisor = tight_max(others, c.num(1), c.ctx());
+  Dim quotient = expr::floordiv(total, divisor);
+  c.require_equal(quotient * others, total, "{b} elements cannot be reshaped into rows of {a}");
+  return quotient;
+}
+
+// The sizes that a Reshape asks for, 0 and -1 resolved. An entry whose sign is not known stands for all three meanings at
+// once: max(v, 0) + [v == 0] * input size + [v < 0] * inferred size.
+std::vector<Dim> reshape_sizes(Conversion& c, const graph::Shape& from, const std::vector<Dim>& wanted, bool copies_zero) {
+  std::vector<Dim> sizes, inferred_weight;
+  Dim total = c.count(from), others = c.num(1);
+  bool may_infer = false;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    Dim v = wanted[i], copied = copies_zero && i < from.size() ? from[i] : c.num(0);
+    Dim size = v, weight = c.num(0);
+    if (v.is_const()) {
+      if (v.is_const(0)) size = copied;
+      if (v.const_value() < 0) size = c.num(0), weight = c.num(1);
+    } else if (!proves_non_negative(v, c.ctx())) {
+      weight = is_negative(v, c.ctx());
+      size = tight_max(v, c.num(0), c.ctx()) + is_zero(v, c.ctx()) * copied;
+    }
+    may_infer = may_infer || !weight.is_const(0);
+    others = others * (size + weight);
+    sizes.push_back(size);
+    inferred_weight.push_back(weight);
+  }
+  if (!may_infer) return sizes;
+  Dim rest = inferred_size(c, total, others);
+  for (size_t i = 0; i < sizes.size(); ++i) sizes[i] = sizes[i] + inferred_weight[i] * rest;
+  return sizes;
+}
+
+Result<Values> reshape(Conversion& c) {
+  std::vector<Dim> wanted = TRY(c.dims(1, "the new shape"));
+  int64_t unknown = std::count_if(wanted.begin(), wanted.end(), [](Dim d) { return d.is_const(-1); });
+  if (unknown > 1) return c.fail("shape-mismatch", "the new shape has more than one size to infer");
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i].is_const() && wanted[i].const_value() < -1) {
+      return c.fail("shape-mismatch", "size " + std::to_string(wanted[i].const_value()) + " of the new shape is negative");
+    }
+  }
+  graph::Shape from = c.shape(0);
+  std::vector<Dim> sizes = reshape_sizes(c, from, wanted, !c.bool_attr("allowzero", false));
+  return Values{TRY(c.reshape(c.in(0), sizes))};
+}
+
+Result<Values> flatten(Conversion& c) {
+  int64_t rank = c.rank(0), axis = c.int_attr("axis", 1);
+  if (axis != rank) axis = rank == 0 && axis <= 1 ? 0 : TRY(c.axis(axis, rank));
+  const graph::Shape& s = c.shape(0);
+  graph::Shape outer(s.begin(), s.begin() + axis), inner(s.begin() + axis, s.end());
+  return Values{TRY(c.reshape(c.in(0), {c.count(outer), c.count(inner)}))};
+}
+
+Result<Values> squeeze(Conversion& c) {
+  AxesArgument axes = axes_argument(c);
+  if (!axes.is_known) return c.fail("not-constant", "the axes to drop ('" + c.value(1).name + "') must be constant");
+  const graph::Shape s = c.shape(0);
+  std::vector<bool> drop(s.size(), false);
+  if (axes.given) {
+    for (int64_t a : TRY(c.axes(*axes.given, c.rank(0)))) {
+      drop[static_cast<size_t>(a)] = true;
+      if (c.ctx().equal(s[static_cast<size_t>(a)], c.num(1)) == expr::Tri::No) {
+        return c.fail("shape-mismatch", "axis " + std::to_string(a) + " has size " + s[static_cast<size_t>(a)].str() + " and cannot be dropped");
+      }
+      c.require_equal(s[static_cast<size_t>(a)], c.num(1), "axis " + std::to_string(a) + " must have size 1 to be dropped, but has {a}");
+    }
+  } else {
+    // Which axes go must not depend on the input: a size that is not fixed stays, and must not be 1.
+    for (size_t i = 0; i < s.size(); ++i) {
+      drop[i] = s[i].is_const(1);
+      if (!s[i].is_const() && c.ctx().equal(s[i], c.num(1)) != expr::Tri::No) {
+        return c.fail("unknown-rank", "axes of size 1 are dropped, but whether axis " + std::to_string(i) + " of size " + s[i].str() +
+                                          " is one is not known; name the axes");
+      }
+    }
+  }
+  graph::Shape out;
+  for (size_t i = 0; i < s.size(); ++i) {
+    if (!drop[i]) out.push_back(s[i]);
+  }
+  return Values{TRY(c.reshape(c.in(0), out))};
+}
+
+Result<Values> unsqueeze(Conversion& c) {
+  AxesArgument axes = axes_argument(c);
+  if (!axes.is_known || !axes.given) return c.fail("not-constant", "the axes to add must be constant");
+  size_t rank = c.shape(0).size() + axes.given->size();
+  std::vector<bool> added(rank, false);
+  for (int64_t a : TRY(c.axes(*axes.given, static_cast<int64_t>(rank)))) {
+    if (added[static_cast<size_t>(a)]) return c.fail("axis-repeated", "axis " + std::to_string(a) + " is added twice");
+    added[static_cast<size_t>(a)] = true;
+  }
+  graph::Shape out;
+  size_t next = 0;
+  for (size_t i = 0; i < rank; ++i) out.push_back(added[i] ? c.num(1) : c.shape(0)[next++]);
+  return Values{TRY(c.reshape(c.in(0), out))};
+}
+
+Result<Values> expand(Conversion& c) {
+  std::vector<Dim> shape = TRY(c.dims(1, "the shape"));
+  require_sizes(c, shape, "the shape");
+  return Values{TRY(c.append("array.expand", Attrs{{"shape", shape}}, {c.in(0)}))};
+}
+
+Result<Values> tile(Conversion& c) {
+  std::vector<Dim> repeats = TRY(c.dims(1, "the repeats"));
+  require_sizes(c, repeats, "the repeats");
+  return Values{TRY(c.append("array.tile", Attrs{{"repeats", repeats}}, {c.in(0)}))};
+}
+
+Result<Values> transpose(Conversion& c) {
+  std::vector<int64_t> perm;
+  for (int64_t i = c.rank(0); i-- > 0;) perm.push_back(i);
+  return Values{TRY(c.append("array.transpose", Attrs{{"perm", c.ints_attr("perm", perm)}}, {c.in(0)}))};
+}
+
+// How many numbers lie between start and limit. Integers are sizes; floats are divided in f64 and the count read back.
+Result<Dim> range_size(Conversion& c) {
+  Dim zero = c.num(0), one = c.num(1);
+  if (is_float(c.dtype(0))) {
+    ValueId span = TRY(c.cast(TRY(c.append("math.sub", {}, {c.in(1), c.in(0)})), DType::F64));
+    ValueId ratio = TRY(c.append("math.div", {}, {span, TRY(c.cast(c.in(2), DType::F64))}));
+    ValueId whole = TRY(c.cast(TRY(c.append("math.ceil", {}, {ratio})), DType::I64));
+    std::vector<Dim> n = TRY(c.read_dims(whole, "the count"));
+    return tight_max(n[0], zero, c.ctx());
+  }
+  Dim start = TRY(c.dim(0, "the start")), limit = TRY(c.dim(1, "the limit")), step = TRY(c.dim(2, "the step"));
+  Dim span = limit - start;
+  if (step.is_const()) {
+    int64_t d = step.const_value();
+    if (d == 0) return c.fail("zero-step", "the step must not be 0");
+    return tight_max(d > 0 ? expr::ceildiv(span, d) : expr::ceildiv(-span, -step), zero, c.ctx());
+  }
+  Dim down = is_negative(step, c.ctx());
+  Dim magnitude = tight_max(tight_max(step, -step, c.ctx()), one, c.ctx());
+  c.require_less_equal(one, tight_max(step, -step, c.ctx()), "the step must not be 0");
+  return tight_max(expr::ceildiv(span * (1 - down * 2), magnitude), zero, c.ctx());
+}
+
+Result<Values> range(Conversion& c) {
+  for (size_t i = 0; i < 3; ++i) {
+    if (!c.count(c.shape(i)).is_const(1)) return c.fail("wrong-count", "start, limit and step must be single numbers");
+  }
+  Dim size = TRY(range_size(c));
+  ValueId start = TRY(c.reshape(c.in(0), {})), step = TRY(c.reshape(c.in(2), {}));
+  return Values{TRY(c.append("array.range", Attrs{{"size", size}}, {start, step}))};
+}
+
+Result<Values> eye_like(Conversion& c) {
+  if (c.rank(0) != 2) return c.fail("wrong-rank", "the input must have 2 axes but has " + std::to_string(c.rank(0)));
+  DType to = TRY(c.dtype_attr("dtype", c.dtype(0)));
+  Attrs attrs{{"rows", c.shape(0)[0]}, {"cols", c.shape(0)[1]}, {"k", c.int_attr("k", 0)}, {"to", to}};
+  return Values{TRY(c.append("array.eye", std::move(attrs), {}))};
+}
+
+}  // namespace
+
+Rows shape_rows() {
+  return {
+      {"Identity", 1, 1, &identity, 0, &fold_identity},
+      {"Shape", 1, 1, &always_folded, 0, &fold_shape},
+      {"Size", 1, 1, &always_folded, 0, &fold_size},
+      {"Constant", 1, 0, &constant, 0, &fold_constant},
+      {"ConstantOfShape", 9, 1, &constant_of_shape, shape_input(0), &fold_constant_of_shape},
+      {"Reshape", 5, 2, &reshape, kFrom1, &fold_reshape},
+      {"Flatten", 1, 1, &flatten, 0, &fold_flatten},
+      {"Squeeze", 1, 1, &squeeze, kFrom1, &fold_squeeze},
+      {"Unsqueeze", 1, 1, &unsqueeze, kFrom1, &fold_unsqueeze},
+      {"Expand", 8, 2, &expand, kFrom1, &fold_expand},
+      {"Tile", 6, 2, &tile, kFrom1, &fold_tile},
+      {"Transpose", 1, 1, &transpose, 0, &fold_transpose},
+      {"Range", 11, 3, &range, shape_input(0) | shape_input(1) | shape_input(2), &fold_range},
+      {"EyeLike", 9, 1, &eye_like},
+  };
+}
+
+}  // namespace pliant::frontend::onnx

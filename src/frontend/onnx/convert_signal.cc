@@ -1,0 +1,62 @@
+// Fourier transforms and windows.
+#include "frontend/onnx/direct.h"
+
+namespace pliant::frontend::onnx {
+namespace {
+
+// The axis was an attribute in opset 17 and is an input since 20.
+Result<Values> dft(Conversion& c) {
+  int64_t axis = c.opset < 20 ? c.int_attr("axis", 1) : -2;
+  if (c.has(2)) axis = TRY(c.const_int(2, "the axis"));
+  Attrs attrs{{"axis", axis}, {"inverse", c.bool_attr("inverse", false)}, {"onesided", c.bool_attr("onesided", false)}};
+  if (c.has(1)) attrs.set("length", TRY(c.dim(1, "the length")));
+  return Values{TRY(c.append("nn.dft", std::move(attrs), {c.in(0)}))};
+}
+
+Result<Values> stft(Conversion& c) {
+  Attrs attrs{{"frame_step", TRY(c.dim(1, "the frame step"))}, {"onesided", c.bool_attr("onesided", true)}};
+  if (c.has(3)) {
+    attrs.set("frame_length", TRY(c.dim(3, "the frame length")));
+  } else if (c.has(2) && c.rank(2) == 1) {
+    attrs.set("frame_length", c.shape(2)[0]);
+  } else {
+    return c.fail("missing-input", "either a window or a frame length is needed");
+  }
+  return Values{TRY(c.append("nn.stft", std::move(attrs), {c.in(0), c.in(2)}))};
+}
+
+Result<Values> window(Conversion& c, const char* kind) {
+  DType to = TRY(c.dtype_attr("output_datatype", DType::F32));
+  Attrs attrs{{"kind", std::string(kind)}, {"size", TRY(c.dim(0, "the size"))}, {"periodic", c.bool_attr("periodic", true)}, {"to", to}};
+  return Values{TRY(c.append("array.window", std::move(attrs), {}))};
+}
+Result<Values> hann(Conversion& c) { return window(c, "hann"); }
+Result<Values> hamming(Conversion& c) { return window(c, "hamming"); }
+Result<Values> blackman(Conversion& c) { return window(c, "blackman"); }
+
+Result<Values> mel_weights(Conversion& c) {
+  std::vector<double> lower = TRY(c.const_reals(3, "the lower edge")), upper = TRY(c.const_reals(4, "the upper edge"));
+  if (lower.size() != 1 || upper.size() != 1) return c.fail("wrong-count", "the edges must be single numbers");
+  Attrs attrs{{"bins", TRY(c.const_int(0, "the number of bins"))},
+              {"dft_length", TRY(c.const_int(1, "the length"))},
+              {"sample_rate", TRY(c.const_int(2, "the sample rate"))},
+              {"lower", lower[0]},
+              {"upper", upper[0]},
+              {"to", TRY(c.dtype_attr("output_datatype", DType::F32))}};
+  return Values{TRY(c.append("array.mel_weights", std::move(attrs), {}))};
+}
+
+}  // namespace
+
+Rows signal_rows() {
+  return {
+      {"DFT", 17, 1, &dft, kFrom1},
+      {"STFT", 17, 2, &stft, shape_input(1) | shape_input(3)},
+      {"HannWindow", 17, 1, &hann, shape_input(0)},
+      {"HammingWindow", 17, 1, &hamming, shape_input(0)},
+      {"BlackmanWindow", 17, 1, &blackman, shape_input(0)},
+      {"MelWeightMatrix", 17, 5, &mel_weights},
+  };
+}
+
+}  // namespace pliant::frontend::onnx

@@ -1,0 +1,105 @@
+// Slice. Its bounds were attributes before opset 10. With axes and steps known it is array.slice, whose bounds may be sizes; with
+// axes or steps known only at run time, each axis is gathered by computed positions.
+#include "frontend/onnx/direct.h"
+#include "frontend/onnx/fold.h"
+
+namespace pliant::frontend::onnx {
+namespace {
+
+Result<Values> slice_by_attributes(Conversion& c) {
+  std::vector<int64_t> starts = c.ints_attr("starts", {}), ends = c.ints_attr("ends", {}), axes = c.ints_attr("axes", {});
+  for (size_t i = axes.size(); i < starts.size(); ++i) axes.push_back(static_cast<int64_t>(i));
+  return Values{TRY(c.append("array.slice", Attrs{{"starts", starts}, {"ends", ends}, {"axes", axes}}, {c.in(0)}))};
+}
+
+// One value for each axis of the input, as a tensor [rank]: `values` at `axes`, `fallback` elsewhere.
+Result<std::vector<Dim>> per_axis(Conversion& c, ValueId values, ValueId axes, int64_t fallback, const std::string& what) {
+  ValueId base = TRY(c.append("array.full", Attrs{{"shape", std::vector<Dim>{c.num(c.rank(0))}}}, {c.scalar(DType::I64, 0)}));
+  if (fallback != 0) {
+    ValueId bound = c.constant(graph::make_constant(DType::I64, {}, &fallback, sizeof(fallback)));
+    base = TRY(c.append("array.full", Attrs{{"shape", std::vector<Dim>{c.num(c.rank(0))}}}, {bound}));
+  }
+  ValueId all = TRY(c.append("array.scatter_elements", Attrs{{"axis", int64_t{0}}}, {base, axes, TRY(c.cast(values, DType::I64))}));
+  return c.read_dims(all, what);
+}
+
+// The first position and the number of positions that Python's rule gives for any step.
+struct Positions {
+  Dim first, count;
+};
+Positions positions_of(Conversion& c, Dim start, Dim end, Dim step, Dim n) {
+  expr::Context& ctx = c.ctx();
+  Dim down = is_negative(step, ctx);
+  Dim lo = -down, hi = n - down;
+  auto clamp = [&](Dim v) {
+    // Bounds beyond the axis say no more than its ends do; cutting them first keeps the sum from overflowing.
+    Dim cut = tight_min(tight_max(v, -n - 1, ctx), n, ctx);
+    Dim wrapped = cut + is_negative(cut, ctx) * n;
+    return tight_min(tight_max(wrapped, lo, ctx), hi, ctx);
+  };
+  Dim first = clamp(start), last = clamp(end);
+  Dim magnitude = tight_max(tight_max(step, -step, ctx), c.num(1), ctx);
+  Dim count = tight_max(expr::ceildiv((last - first) * (1 - down * 2), magnitude), c.num(0), ctx);
+  return {first, count};
+}
+
+// Bounds that are known tensors of unknown length, or whose axes or steps are not constant.
+Result<Values> slice_at_run_time(Conversion& c) {
+  ValueId axes = kNoValue;
+  if (c.has(3)) {
+    axes = TRY(c.cast(c.in(3), DType::I64));
+  } else {
+    axes = TRY(c.append("array.iota", Attrs{{"shape", c.shape_of(c.in(1))}, {"axis", int64_t{0}}, {"to", DType::I64}}, {}));
+  }
+  ValueId ones = TRY(c.append("array.full", Attrs{{"shape", c.shape_of(c.in(1))}}, {c.scalar(DType::I64, 1)}));
+  std::vector<Dim> steps = TRY(per_axis(c, c.has(4) ? c.in(4) : ones, axes, 1, "the steps"));
+  // Unsliced axes keep step 1, for which these bounds take the whole axis.
+  std::vector<Dim> starts = TRY(per_axis(c, c.in(1), axes, 0, "the starts"));
+  std::vector<Dim> ends = TRY(per_axis(c, c.in(2), axes, INT64_MAX / 2, "the ends"));
+  ValueId out = c.in(0);
+  for (size_t a = 0; a < steps.size(); ++a) {
+    c.require_less_equal(c.num(1), tight_max(steps[a], -steps[a], c.ctx()), "the steps must not be 0");
+    Positions p = positions_of(c, starts[a], ends[a], steps[a], c.shape(0)[a]);
+    ValueId bounds = TRY(c.from_dims({p.first, steps[a]}));
+    Values parts = TRY(c.append_multi("array.split", Attrs{{"axis", int64_t{0}}, {"sizes", std::vector<Dim>{c.num(1), c.num(1)}}}, {bounds}, 2));
+    ValueId first = TRY(c.reshape(parts[0], {})), step = TRY(c.reshape(parts[1], {}));
+    ValueId indices = TRY(c.append("array.range", Attrs{{"size", p.count}}, {first, step}));
+    out = TRY(c.append("array.gather", Attrs{{"axis", static_cast<int64_t>(a)}}, {out, indices}));
+  }
+  return Values{out};
+}
+
+bool has_constant(Conversion& c, size_t i) {
+  if (!c.has(i)) return true;
+  const Known* k = c.known(i);
+  return k != nullptr && k->ints().has_value();
+}
+
+Result<Values> slice(Conversion& c) {
+  bool has_fixed_count = c.count(c.shape(1)).is_const();
+  if (!has_fixed_count || !has_constant(c, 3) || !has_constant(c, 4)) return slice_at_run_time(c);
+  std::vector<Dim> starts = TRY(c.dims(1, "the starts")), ends = TRY(c.dims(2, "the ends"));
+  std::vector<int64_t> axes, steps;
+  if (c.has(3)) axes = TRY(c.const_ints(3, "the axes"));
+  if (c.has(4)) steps = TRY(c.const_ints(4, "the steps"));
+  for (size_t i = axes.size(); i < starts.size(); ++i) axes.push_back(static_cast<int64_t>(i));
+  steps.resize(starts.size(), 1);
+  if (ends.size() != starts.size() || axes.size() != starts.size()) {
+    return c.fail("wrong-count", "it has " + std::to_string(starts.size()) + " starts, " + std::to_string(ends.size()) + " ends and " +
+                                     std::to_string(axes.size()) + " axes");
+  }
+  if (starts.empty()) return Values{c.in(0)};
+  Attrs attrs{{"starts", starts}, {"ends", ends}, {"axes", axes}, {"steps", steps}};
+  return Values{TRY(c.append("array.slice", std::move(attrs), {c.in(0)}))};
+}
+
+}  // namespace
+
+Rows slice_rows() {
+  return {
+      {"Slice", 1, 1, &slice_by_attributes, 0, &fold_slice},
+      {"Slice", 10, 3, &slice, kFrom1, &fold_slice},
+  };
+}
+
+}  // namespace pliant::frontend::onnx

@@ -1,0 +1,50 @@
+// Detection and sampling.
+#include "frontend/onnx/direct.h"
+
+namespace pliant::frontend::onnx {
+namespace {
+
+// Opset 10 had no half-pixel shift of the input.
+Result<Values> roi_align(Conversion& c) {
+  std::string coordinate = c.opset < 16 ? "output_half_pixel" : c.string_attr("coordinate_transformation_mode", "half_pixel");
+  Attrs attrs{{"mode", c.string_attr("mode", "avg")},
+              {"height", c.int_attr("output_height", 1)},
+              {"width", c.int_attr("output_width", 1)},
+              {"sampling_ratio", c.int_attr("sampling_ratio", 0)},
+              {"spatial_scale", c.float_attr("spatial_scale", 1)},
+              {"coordinate", coordinate}};
+  return Values{TRY(c.append("nn.roi_align", std::move(attrs), c.all_inputs()))};
+}
+
+// The modes were named bilinear and bicubic before opset 20.
+Result<Values> grid_sample(Conversion& c) {
+  std::string mode = c.string_attr("mode", "linear");
+  if (mode == "bilinear") mode = "linear";
+  if (mode == "bicubic") mode = "cubic";
+  Attrs attrs{{"mode", mode}, {"padding", c.string_attr("padding_mode", "zeros")}, {"align_corners", c.bool_attr("align_corners", false)}};
+  return Values{TRY(c.append("nn.grid_sample", std::move(attrs), c.all_inputs()))};
+}
+
+Result<Values> affine_grid(Conversion& c) {
+  Attrs attrs{{"size", TRY(c.dims(1, "the size"))}, {"align_corners", c.bool_attr("align_corners", false)}};
+  return Values{TRY(c.append("array.affine_grid", std::move(attrs), {c.in(0)}))};
+}
+
+Result<Values> non_max_suppression(Conversion& c) {
+  Attrs attrs{{"center_point_box", c.bool_attr("center_point_box", false)}};
+  return Values{TRY(c.append("nn.non_max_suppression", std::move(attrs), c.all_inputs()))};
+}
+
+}  // namespace
+
+Rows vision_rows() {
+  return {
+      {"RoiAlign", 10, 3, &roi_align},
+      {"GridSample", 16, 2, &grid_sample},
+      {"AffineGrid", 20, 2, &affine_grid, kFrom1},
+      {"NonMaxSuppression", 10, 2, &non_max_suppression},
+      {"Det", 11, 1, &direct<"array.det">},
+  };
+}
+
+}  // namespace pliant::frontend::onnx

@@ -1,0 +1,319 @@
+#include "frontend/onnx/importer.h"
+
+#include "frontend/onnx/order.h"
+#include "frontend/onnx/table.h"
+
+namespace pliant::frontend::onnx {
+namespace {
+
+constexpr int64_t kOldestOpset = 7;
+constexpr int64_t kNewestOpset = 28;
+// Calls of functions nest and multiply at most this far.
+constexpr int kMaxDepth = 64;
+constexpr int64_t kMaxInlined = 1'000'000;
+// How many nodes of one unsupported operator a message names.
+constexpr size_t kShownNodes = 8;
+
+graph::Type known_type(const Known& k, expr::Context& ctx) {
+  graph::Shape shape;
+  for (int64_t d : k.shape) shape.push_back(ctx.constant(d));
+  return graph::make_tensor_type(k.dtype, std::move(shape));
+}
+
+std::vector<std::string_view> output_names(const GraphProto& g) {
+  std::vector<std::string_view> out;
+  for (const ValueInfoProto& v : g.outputs) out.push_back(v.name);
+  return out;
+}
+
+}  // namespace
+
+ValueRef Scope::find(std::string_view name) const {
+  for (const Scope* s = this; s != nullptr; s = s->parent) {
+    auto it = s->values.find(name);
+    if (it != s->values.end()) return it->second;
+  }
+  return nullptr;
+}
+
+Importer::Importer(const ModelProto& model, std::shared_ptr<expr::Context> ctx)
+    : model_(model), ctx_(std::move(ctx)), state_{model, *ctx_, graph::FunctionBuilder("main", *ctx_), TensorLoader(model), {}} {}
+
+void Importer::report(Error e) {
+  for (Diagnostic& d : e.diagnostics) state_.errors.push_back(std::move(d));
+}
+
+void Importer::check_versions() {
+  auto it = model_.opsets.find("");
+  if (it == model_.opsets.end()) return;
+  if (it->second < kOldestOpset || it->second > kNewestOpset) {
+    report(make_error("unsupported-opset", model_.path,
+                      "the model uses opset " + std::to_string(it->second) + "; opsets " + std::to_string(kOldestOpset) + " to " +
+                          std::to_string(kNewestOpset) + " are supported"));
+  }
+}
+
+void Importer::add_initializers(const GraphProto& g, Scope& scope) {
+  for (const TensorProto& t : g.initializers) {
+    auto v = std::make_shared<Value>();
+    v->name = t.name;
+    v->pending = &t;
+    v->loc = Loc::make_named(v->name, "onnx.Initializer");
+    scope.values.emplace(t.name, std::move(v));
+  }
+  for (std::string_view name : g.sparse_initializers) {
+    auto v = std::make_shared<Value>();
+    v->name = name;
+    v->loc = Loc::make_named(v->name, "onnx.Initializer");
+    scope.values.emplace(name, std::move(v));
+  }
+}
+
+void Importer::load(Value& v) {
+  std::string label = "initialiser '" + v.name + "'";
+  if (v.pending == nullptr) {
+    v.broken = true;
+    return report(make_error("unsupported-type", label, "sparse initialisers are not supported"));
+  }
+  auto loaded = state_.loader.load(*v.pending, label);
+  v.pending = nullptr;
+  if (!loaded.ok()) {
+    v.broken = true;
+    return report(std::move(loaded.error()));
+  }
+  v.constant = loaded.take();
+  graph::Shape shape;
+  for (int64_t d : v.constant->shape) shape.push_back(ctx_->constant(d));
+  v.type = graph::make_tensor_type(v.constant->dtype, std::move(shape));
+}
+
+std::vector<ValueRef> Importer::resolve_inputs(const NodeProto& n, const LocPtr& loc, Scope& scope, bool& broken) {
+  std::vector<ValueRef> out;
+  for (std::string_view name : n.inputs) {
+    if (name.empty()) {
+      out.push_back(nullptr);
+      continue;
+    }
+    ValueRef v = scope.find(name);
+    if (!v) {
+      report(make_error("missing-value", describe(loc), "uses '" + std::string(name) + "', which nothing defines"));
+      broken = true;
+    } else {
+      bool is_unloaded = v->id == kNoValue && !v->constant && !v->known && !v->broken;
+      if (is_unloaded) load(*v);
+      broken = broken || v->broken;
+    }
+    out.push_back(std::move(v));
+  }
+  return out;
+}
+
+void Importer::bind(const NodeProto& n, size_t k, ValueRef v, Scope& scope) {
+  if (k < n.outputs.size() && !n.outputs[k].empty()) scope.values[n.outputs[k]] = std::move(v);
+}
+
+void Importer::bind_broken(const NodeProto& n, Scope& scope) {
+  for (size_t k = 0; k < n.outputs.size(); ++k) {
+    auto v = std::make_shared<Value>();
+    v->name = n.outputs[k];
+    v->broken = true;
+    bind(n, k, std::move(v), scope);
+  }
+}
+
+void Importer::note_unsupported(const NodeProto& n, const std::string& name, const Scope& scope) {
+  Unsupported& u = unsupported_[op_name(n)];
+  u.domain = n.domain.empty() ? "ai.onnx" : std::string(n.domain);
+  u.op = n.op_type;
+  u.opset = version_of(*scope.opsets, n.domain);
+  u.nodes.push_back(name);
+}
+
+void Importer::report_unsupported() {
+  std::vector<Diagnostic> all;
+  for (const auto& [key, u] : unsupported_) {
+    std::string names;
+    for (size_t i = 0; i < u.nodes.size() && i < kShownNodes; ++i) names += (i == 0 ? "\"" : ", \"") + u.nodes[i] + "\"";
+    if (u.nodes.size() > kShownNodes) names += " and " + std::to_string(u.nodes.size() - kShownNodes) + " more";
+    std::string count = std::to_string(u.nodes.size()) + (u.nodes.size() == 1 ? " node: " : " nodes: ");
+    all.push_back({"unsupported-operator", model_.path,
+                   "operator " + u.op + " (domain " + u.domain + ", opset " + std::to_string(u.opset) + ") is not supported; " + count + names});
+  }
+  state_.errors.insert(state_.errors.begin(), all.begin(), all.end());
+}
+
+void Importer::import_nodes(const std::vector<NodeProto>& nodes, const std::vector<std::string_view>& outputs, Scope& scope) {
+  Order order = order_nodes(nodes, outputs, [&](std::string_view name) { return scope.find(name) != nullptr; });
+  if (!order.errors.empty()) {
+    state_.errors.insert(state_.errors.end(), order.errors.begin(), order.errors.end());
+    return;
+  }
+  for (size_t i : order.indices) import_node(nodes[i], i, scope);
+}
+
+void Importer::import_node(const NodeProto& n, size_t index, Scope& scope) {
+  std::string name = scope.prefix + node_name(n, index);
+  LocPtr loc = Loc::make_named(name, op_name(n));
+  int64_t opset = version_of(*scope.opsets, n.domain);
+  bool broken = false;
+  std::vector<ValueRef> inputs = resolve_inputs(n, loc, scope, broken);
+  const Row* row = find_row(n.domain, n.op_type, opset);
+  const FunctionProto* function = row == nullptr ? find_function(model_, n) : nullptr;
+  bool is_if = n.domain.empty() && n.op_type == "If";
+  if (row == nullptr && function == nullptr && !is_if) {
+    note_unsupported(n, name, scope);
+    return bind_broken(n, scope);
+  }
+  if (broken) return bind_broken(n, scope);
+  Conversion c(state_, n, opset, loc, inputs, scope.attributes);
+  if (is_if) return import_if(c, scope);
+  if (function != nullptr) return inline_function(*function, c, inputs, scope);
+  convert(*row, c, scope);
+}
+
+void Importer::convert(const Row& row, Conversion& c, Scope& scope) {
+  for (size_t i = 0; i < row.required_inputs; ++i) {
+    if (c.has(i)) continue;
+    report(c.fail("missing-input", "input " + std::to_string(i) + " is missing; the operator needs " + std::to_string(row.required_inputs)));
+    return bind_broken(c.node, scope);
+  }
+  for (size_t i = 0; i < c.input_count(); ++i) {
+    if (!c.has(i) || c.value(i).type.tensor() != nullptr) continue;
+    report(c.fail("wrong-type", "input '" + c.value(i).name + "' is not a tensor"));
+    return bind_broken(c.node, scope);
+  }
+  if (row.fold != nullptr) {
+    if (auto folded = row.fold(c)) {
+      for (size_t k = 0; k < folded->size(); ++k) {
+        auto v = std::make_shared<Value>();
+        if (k < c.output_count()) v->name = c.node.outputs[k];
+        v->type = known_type((*folded)[k], *ctx_);
+        v->known = std::make_shared<Known>(std::move((*folded)[k]));
+        v->loc = c.loc;
+        bind(c.node, k, std::move(v), scope);
+      }
+      return;
+    }
+  }
+  Result<Values> out = row.convert(c);
+  if (c.attr_error()) report(*c.attr_error());
+  if (!out.ok()) report(std::move(out.error()));
+  if (c.attr_error() || !out.ok()) return bind_broken(c.node, scope);
+  for (size_t k = 0; k < c.output_count(); ++k) {
+    if (!c.wants(k)) continue;
+    if (k >= out.value().size() || out.value()[k] == kNoValue) {
+      report(c.fail("unsupported-output", "its output '" + std::string(c.node.outputs[k]) + "' is not supported"));
+      return bind_broken(c.node, scope);
+    }
+    auto v = std::make_shared<Value>();
+    v->name = c.node.outputs[k];
+    v->id = out.value()[k];
+    v->type = state_.builder.peek().value(v->id).type;
+    v->loc = c.loc;
+    bind(c.node, k, std::move(v), scope);
+  }
+}
+
+// Only the arm that a constant condition takes is imported.
+void Importer::import_if(Conversion& c, Scope& scope) {
+  const Known* cond = c.known(0);
+  auto value = cond != nullptr ? cond->ints() : std::nullopt;
+  if (!value || value->size() != 1) {
+    note_unsupported(c.node, c.loc->name, scope);
+    return bind_broken(c.node, scope);
+  }
+  const AttributeProto* arm = c.attr((*value)[0] != 0 ? "then_branch" : "else_branch");
+  if (arm == nullptr || arm->graphs.size() != 1 || arm->graphs[0]->outputs.size() != c.output_count()) {
+    report(c.fail("malformed-model", "its branches do not give " + std::to_string(c.output_count()) + " outputs"));
+    return bind_broken(c.node, scope);
+  }
+  const GraphProto& g = *arm->graphs[0];
+  Scope inner{&scope, {}, scope.opsets, scope.attributes, scope.prefix, scope.depth + 1};
+  add_initializers(g, inner);
+  size_t errors_before = state_.errors.size();
+  import_nodes(g.nodes, output_names(g), inner);
+  if (state_.errors.size() != errors_before) return bind_broken(c.node, scope);
+  for (size_t k = 0; k < g.outputs.size(); ++k) {
+    ValueRef v = inner.find(g.outputs[k].name);
+    if (!v) {
+      report(c.fail("missing-value", "its branch gives '" + std::string(g.outputs[k].name) + "', which nothing defines"));
+      return bind_broken(c.node, scope);
+    }
+    bind(c.node, k, std::move(v), scope);
+  }
+}
+
+void Importer::inline_function(const FunctionProto& f, Conversion& c, const std::vector<ValueRef>& inputs, Scope& scope) {
+  if (scope.depth >= kMaxDepth || ++inlined_ > kMaxInlined) {
+    report(c.fail("function-depth", "the model's functions call each other too deeply or too often"));
+    return bind_broken(c.node, scope);
+  }
+  AttributeEnv env;
+  for (const AttributeProto& a : f.attribute_defaults) env[a.name] = &a;
+  for (const AttributeProto& a : c.node.attributes) {
+    if (const AttributeProto* resolved = c.attr(a.name)) env[a.name] = resolved;
+  }
+  Scope inner{nullptr, {}, &f.opsets, &env, c.loc->name + "/", scope.depth + 1};
+  for (size_t k = 0; k < f.inputs.size() && k < inputs.size(); ++k) {
+    if (inputs[k]) inner.values[f.inputs[k]] = inputs[k];
+  }
+  // An absent argument is an absent input wherever the body uses it.
+  std::vector<NodeProto> body = f.nodes;
+  for (NodeProto& n : body) {
+    for (std::string_view& in : n.inputs) {
+      for (size_t k = 0; k < f.inputs.size(); ++k) {
+        if (in == f.inputs[k] && (k >= inputs.size() || !inputs[k])) in = {};
+      }
+    }
+  }
+  import_nodes(body, f.outputs, inner);
+  for (size_t k = 0; k < f.outputs.size(); ++k) {
+    if (!c.wants(k)) continue;
+    ValueRef v = inner.find(f.outputs[k]);
+    if (v) {
+      bind(c.node, k, std::move(v), scope);
+    } else {
+      if (state_.errors.empty()) report(c.fail("missing-value", "its function does not define '" + std::string(f.outputs[k]) + "'"));
+      return bind_broken(c.node, scope);
+    }
+  }
+}
+
+Status Importer::set_results(const Scope& scope) {
+  Values ids;
+  std::vector<std::string> names;
+  for (const ValueInfoProto& out : model_.graph.outputs) {
+    ValueRef v = scope.find(out.name);
+    if (!v) {
+      return make_error("missing-value", "output \"" + std::string(out.name) + "\"", "nothing defines this output of the model");
+    }
+    if (v->id == kNoValue && !v->constant && !v->known && !v->broken) load(*v);
+    if (v->broken) return make_error("missing-value", "output \"" + std::string(out.name) + "\"", "it cannot be computed");
+    ids.push_back(materialise(state_, *v));
+    names.emplace_back(out.name);
+  }
+  state_.builder.set_results(std::move(ids), std::move(names));
+  return ok();
+}
+
+Result<graph::Module> Importer::run(const ImportOptions& options) {
+  check_versions();
+  if (!state_.errors.empty()) return Error{state_.errors};
+  Scope scope;
+  scope.opsets = &model_.opsets;
+  make_inputs(options, scope);
+  add_initializers(model_.graph, scope);
+  if (!state_.errors.empty()) return Error{state_.errors};
+  import_nodes(model_.graph.nodes, output_names(model_.graph), scope);
+  report_unsupported();
+  if (!state_.errors.empty()) return Error{state_.errors};
+  TRY(set_results(scope));
+  if (!state_.errors.empty()) return Error{state_.errors};
+  graph::Module module;
+  module.ctx = ctx_;
+  module.source = model_.path;
+  module.functions.push_back(state_.builder.finish());
+  return module;
+}
+
+}  // namespace pliant::frontend::onnx

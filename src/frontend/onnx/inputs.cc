@@ -1,0 +1,178 @@
+// The model's inputs as parameters: dims become symbols, and integer inputs that are used as sizes give their elements as symbols.
+#include <algorithm>
+#include <charconv>
+
+#include "frontend/onnx/demand.h"
+#include "frontend/onnx/importer.h"
+
+namespace pliant::frontend::onnx {
+namespace {
+
+std::string label(std::string_view name) { return "input \"" + std::string(name) + "\""; }
+
+std::optional<int64_t> as_number(const std::string& text) {
+  int64_t v = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return v;
+}
+
+const char* kind_name(TypeProto::Kind k) {
+  switch (k) {
+    case TypeProto::Kind::Sequence: return "a sequence";
+    case TypeProto::Kind::Optional: return "an optional";
+    case TypeProto::Kind::Map: return "a map";
+    case TypeProto::Kind::SparseTensor: return "a sparse tensor";
+    case TypeProto::Kind::Opaque: return "of an opaque type";
+    case TypeProto::Kind::None: return "without a type";
+    case TypeProto::Kind::Tensor: break;
+  }
+  return "a tensor";
+}
+
+}  // namespace
+
+// One name is one symbol wherever it stands; an empty name makes a symbol of its own.
+Dim Importer::axis_symbol(const std::string& input, size_t axis, const std::string& name, const ImportOptions& options) {
+  if (!name.empty()) {
+    auto it = symbols_.find(name);
+    if (it != symbols_.end()) return it->second;
+  }
+  expr::SymbolInfo info;
+  info.name = name.empty() ? input + "_" + std::to_string(axis) : name;
+  info.origin = {expr::Origin::Kind::InputAxis, input, static_cast<int64_t>(axis)};
+  auto bounds = options.bounds.find(info.name);
+  if (bounds != options.bounds.end()) std::tie(info.lo, info.hi) = bounds->second;
+  auto likely = options.likely.find(info.name);
+  if (likely != options.likely.end()) info.likely = likely->second;
+  std::string key = info.name;
+  Dim d = ctx_->symbol(std::move(info));
+  symbols_[key] = d;
+  return d;
+}
+
+std::optional<graph::Shape> Importer::input_shape(const ValueInfoProto& v, const TensorProto* default_value, const ImportOptions& options) {
+  std::string name(v.name);
+  graph::Shape shape;
+  auto given = options.shapes.find(name);
+  if (given != options.shapes.end()) {
+    if (v.type.has_shape && v.type.shape.size() != given->second.size()) {
+      report(make_error("shape-option", label(name),
+                        "the given shape has " + std::to_string(given->second.size()) + " axes but the model's has " +
+                            std::to_string(v.type.shape.size())));
+      return std::nullopt;
+    }
+    for (size_t i = 0; i < given->second.size(); ++i) {
+      const std::string& axis = given->second[i];
+      auto number = as_number(axis);
+      bool is_anonymous = axis.empty() || axis == "?";
+      shape.push_back(number && *number >= 0 ? ctx_->constant(*number) : axis_symbol(name, i, is_anonymous ? "" : axis, options));
+    }
+    return shape;
+  }
+  if (!v.type.has_shape && default_value == nullptr) {
+    report(make_error("unknown-rank", label(name), "the model does not say how many axes it has; give its shape",
+                      {"for example --shape '" + name + "=batch,3,224,224'"}));
+    return std::nullopt;
+  }
+  if (!v.type.has_shape) {
+    for (int64_t d : default_value->dims) shape.push_back(ctx_->constant(std::max<int64_t>(d, 0)));
+    return shape;
+  }
+  for (size_t i = 0; i < v.type.shape.size(); ++i) {
+    const Dimension& d = v.type.shape[i];
+    bool is_fixed = d.value && *d.value >= 0;
+    shape.push_back(is_fixed ? ctx_->constant(*d.value) : axis_symbol(name, i, std::string(d.param), options));
+  }
+  return shape;
+}
+
+// Symbols for the elements of a small integer input; null when it is not one.
+std::shared_ptr<const Known> Importer::element_symbols(const Value& v) {
+  const TensorType& t = *v.type.tensor();
+  Known k{t.dtype, {}, {}};
+  for (Dim d : t.shape) {
+    if (!d.is_const()) return nullptr;
+    k.shape.push_back(d.const_value());
+  }
+  auto n = small_count(k.shape);
+  if (!n || !is_int(t.dtype)) return nullptr;
+  for (int64_t i = 0; i < *n; ++i) {
+    expr::SymbolInfo info;
+    info.name = k.shape.empty() ? v.name : v.name + "_" + std::to_string(i);
+    info.lo = is_unsigned_int(t.dtype) ? 0 : INT64_MIN;
+    info.origin = {expr::Origin::Kind::InputValue, v.name, i};
+    k.elements.push_back(Element::make_int(ctx_->symbol(std::move(info))));
+  }
+  return std::make_shared<Known>(std::move(k));
+}
+
+void Importer::make_input(const ValueInfoProto& v, const TensorProto* default_value, bool used_as_sizes, const ImportOptions& options,
+                          Scope& scope) {
+  if (v.type.kind != TypeProto::Kind::Tensor) {
+    return report(make_error("unsupported-type", label(v.name), std::string("it is ") + kind_name(v.type.kind) + ", which is not supported"));
+  }
+  auto dtype = dtype_of(v.type.elem_type);
+  if (!dtype) {
+    return report(make_error("unsupported-type", label(v.name), "elements of type " + elem_type_name(v.type.elem_type) + " are not supported"));
+  }
+  auto shape = input_shape(v, default_value, options);
+  if (!shape) return;
+  graph::ConstantPtr default_constant;
+  if (default_value != nullptr) {
+    auto loaded = state_.loader.load(*default_value, "initialiser '" + std::string(v.name) + "'");
+    if (!loaded.ok()) return report(std::move(loaded.error()));
+    default_constant = loaded.take();
+  }
+  auto value = std::make_shared<Value>();
+  value->name = v.name;
+  value->type = graph::make_tensor_type(*dtype, std::move(*shape));
+  value->loc = Loc::make_named(value->name, "onnx.Input");
+  value->id = state_.builder.add_param(value->type, value->name, std::move(default_constant));
+  if (used_as_sizes) value->known = element_symbols(*value);
+  if (!scope.values.emplace(v.name, std::move(value)).second) {
+    report(make_error("duplicate-value", label(v.name), "the model has two inputs of this name"));
+  }
+}
+
+void Importer::check_options(const ImportOptions& options) {
+  auto list = [&] {
+    std::string out;
+    for (const auto& [name, dim] : symbols_) out += (out.empty() ? "" : ", ") + name;
+    return out.empty() ? std::string("none") : out;
+  };
+  for (const auto& [name, shape] : options.shapes) {
+    bool exists = std::any_of(model_.graph.inputs.begin(), model_.graph.inputs.end(), [&](const auto& v) { return v.name == name; });
+    if (!exists) report(make_error("shape-option", label(name), "the model has no input of this name"));
+  }
+  for (const auto& [name, bounds] : options.bounds) {
+    if (!symbols_.count(name)) {
+      report(make_error("bound-option", "bound of '" + name + "'", "the model has no such symbol; it has: " + list()));
+    } else if (bounds.first < 0 || bounds.first > bounds.second) {
+      report(make_error("bound-option", "bound of '" + name + "'", "the range " + std::to_string(bounds.first) + ".." +
+                                                                      std::to_string(bounds.second) + " holds no size"));
+    }
+  }
+  for (const auto& [name, values] : options.likely) {
+    if (!symbols_.count(name)) {
+      report(make_error("likely-option", "likely values of '" + name + "'", "the model has no such symbol; it has: " + list()));
+    }
+  }
+}
+
+void Importer::make_inputs(const ImportOptions& options, Scope& scope) {
+  const GraphProto& g = model_.graph;
+  std::unordered_map<std::string_view, const TensorProto*> initializers;
+  for (const TensorProto& t : g.initializers) initializers.emplace(t.name, &t);
+  auto sizes = values_used_as_sizes(model_);
+  for (const ValueInfoProto& v : g.inputs) {
+    auto it = initializers.find(v.name);
+    const TensorProto* default_value = it == initializers.end() ? nullptr : it->second;
+    // Before IR version 4 every initialiser had to be listed as an input and is a constant; later one so listed is a default.
+    if (default_value != nullptr && model_.ir_version < 4) continue;
+    make_input(v, default_value, sizes.count(v.name) != 0, options, scope);
+  }
+  check_options(options);
+}
+
+}  // namespace pliant::frontend::onnx
