@@ -70,6 +70,26 @@ TEST_F(DimTest, FlatIndexInRange) {
   EXPECT_EQ(floordiv(k, w) * w + mod(k, w), k);
 }
 
+TEST_F(DimTest, DivisorsOfSeveralTerms) {
+  const Dim ow = floordiv(w - 1, 2) + 1, oh = floordiv(h - 1, 2) + 1;
+  const Dim k = ctx.index_symbol("k", oh * ow), i = ctx.index_symbol("i", oh), j = ctx.index_symbol("j", ow);
+  EXPECT_EQ(floordiv(k, ow) * ow + mod(k, ow), k);
+  EXPECT_EQ(floordiv(i * ow + j, ow), i);
+  EXPECT_EQ(mod(i * ow + j, ow), j);
+  EXPECT_EQ(floordiv(n * oh * ow, oh * ow), n);
+  EXPECT_TRUE(ctx.proves_less(floordiv(k, ow), oh));
+  EXPECT_TRUE(ctx.proves_less(mod(k, ow), ow));
+}
+
+TEST_F(DimTest, StridedWindowsStayInside) {
+  // A convolution without padding reads within its input.
+  const Dim a = sym("a", 3);
+  const Dim oh = floordiv(a - 3, 2) + 1;
+  const Dim y = ctx.index_symbol("y", oh), r = ctx.index_symbol("r", c(3));
+  EXPECT_TRUE(ctx.proves_less(y * 2 + r, a));
+  EXPECT_TRUE(ctx.proves_less_equal(c(0), y * 2 + r));
+}
+
 TEST_F(DimTest, MinMaxBroadcast) {
   EXPECT_EQ(broadcast(c(1), n), n);
   EXPECT_EQ(broadcast(n, c(7)), c(7));

@@ -64,7 +64,7 @@ Dim opaque(BinaryOp op, Dim a, Dim b) {
   return Interner::dim_of(ctx, Interner::atom(ctx, AtomKind::Value, {}, Interner::scalar(std::move(n)).node()));
 }
 
-// k * m with a factor floordiv(x, c) where c divides the rest of the term: floordiv(x, c) * c is x - mod(x, c).
+// k * m with a factor floordiv(x, c) where the one term of c divides the rest: floordiv(x, c) * c is x - mod(x, c).
 std::optional<Dim> expand_quotient(Context& ctx, const Term& term) {
   for (const auto& [atom, power] : term.first->factors) {
     if (atom->kind != AtomKind::FloorDiv || !is_single_term(atom->args[1])) continue;
@@ -80,15 +80,34 @@ std::optional<Dim> expand_quotient(Context& ctx, const Term& term) {
   return std::nullopt;
 }
 
+// The same for a divisor of several terms, which divides a sum of terms: floordiv(x, w + 1)*w + floordiv(x, w + 1).
+std::optional<Dim> expand_quotient_of_sum(Dim d) {
+  for (const Atom* atom : atoms_of(d)) {
+    if (atom->kind != AtomKind::FloorDiv || is_single_term(atom->args[1])) continue;
+    const std::optional<Linear> linear = linear_in(d, atom);
+    if (!linear || linear->coefficient->terms.size() < 2) continue;
+    const Division by = divide_with_remainder(linear->coefficient, atom->args[1]);
+    if (by.remainder->terms.size() >= linear->coefficient->terms.size()) continue;
+    const Dim multiple = atom->args[0] - mod(atom->args[0], atom->args[1]);
+    return linear->rest + by.quotient * multiple + by.remainder * Interner::dim_of(*d->ctx, atom);
+  }
+  return std::nullopt;
+}
+
 Dim finish(Context& ctx, Terms terms) {
+  int quotients = 0;
   for (size_t i = 0; i < terms.size(); ++i) {
     if (!terms[i].first->has_quotient) continue;
+    ++quotients;
     if (std::optional<Dim> expanded = expand_quotient(ctx, terms[i])) {
       terms.erase(terms.begin() + static_cast<ptrdiff_t>(i));
       return finish(ctx, std::move(terms)) + *expanded;
     }
   }
-  return Interner::dim(ctx, std::move(terms));
+  const Dim out = Interner::dim(ctx, std::move(terms));
+  if (quotients < 2) return out;
+  const std::optional<Dim> expanded = expand_quotient_of_sum(out);
+  return expanded ? *expanded : out;
 }
 
 Dim add(Dim a, Dim b, int64_t k, BinaryOp op) {

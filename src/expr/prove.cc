@@ -116,10 +116,12 @@ class Prover {
     std::vector<const Atom*> atoms = atoms_of(d);
     std::reverse(atoms.begin(), atoms.end());
     for (const Atom* atom : atoms) {
-      if (atom->kind == AtomKind::FloorDiv && is_single_term(atom->args[1])) {
-        const Dim c = atom->args[1];
-        return nonneg(d * c + c - 1, depth - 1);
-      }
+      if (atom->kind != AtomKind::FloorDiv) continue;
+      const std::optional<Linear> linear = linear_in(d, atom);
+      if (!linear) continue;
+      // d >= 0 is c*d + c - 1 >= 0 for a divisor c, and c*floordiv(x, c) is x - mod(x, c).
+      const Dim x = atom->args[0], c = atom->args[1];
+      return nonneg(linear->coefficient * (x - mod(x, c)) + linear->rest * c + c - 1, depth - 1);
     }
     for (const Atom* atom : atoms) {
       if (atom->kind != AtomKind::Min && atom->kind != AtomKind::Max && atom->kind != AtomKind::Broadcast) continue;
