@@ -97,6 +97,7 @@ class RowProgram {
   const std::byte* wide(NodeId id, int64_t n);
   int64_t affine_value(const DimNode& d) const;
   void evaluate_dim(DimId id);
+  void divide_affine(DimNode& d, int64_t first, int64_t step, int64_t by);
   int64_t lanes_of(bool uniform) const { return uniform ? 1 : count_; }
 
   std::vector<SymbolId> variables_;

@@ -92,6 +92,10 @@ void RowProgram::evaluate_dim(DimId id) {
   int64_t sa = 0, sb = 0;
   const int64_t* a = operand(d.a, sa);
   const int64_t* b = operand(d.b, sb);
+  const DimNode& dividend = dims_[static_cast<size_t>(d.a)];
+  if ((d.kind == DimKind::FloorDiv || d.kind == DimKind::Mod) && sb == 0 && n > 1 && dividend.kind == DimKind::Affine) {
+    return divide_affine(d, a[0], dividend.scale[row_], b[0]);
+  }
   const auto each = [&](auto&& f) {
     for (int64_t k = 0; k < n; ++k) out[k] = f(a[sa * k], b[sb * k]);
   };
@@ -105,6 +109,26 @@ void RowProgram::evaluate_dim(DimId id) {
     case DimKind::Broadcast: each([](int64_t x, int64_t y) { return x == 1 ? y : x; }); break;
     case DimKind::Affine:
     case DimKind::Value: break;
+  }
+}
+
+// Quotients or remainders of first + step * k: carried from lane to lane, not divided.
+void RowProgram::divide_affine(DimNode& d, int64_t first, int64_t step, int64_t by) {
+  int64_t* out = d.lanes.data();
+  if (by <= 0) {
+    std::fill_n(out, count_, 0);
+    return;
+  }
+  const bool wants_quotient = d.kind == DimKind::FloorDiv;
+  const int64_t step_quotient = floor_div(step, by), step_remainder = floor_mod(step, by);
+  int64_t quotient = floor_div(first, by), remainder = floor_mod(first, by);
+  for (int64_t k = 0; k < count_; ++k) {
+    out[k] = wants_quotient ? quotient : remainder;
+    quotient += step_quotient;
+    remainder += step_remainder;
+    const bool carry = remainder >= by;
+    quotient += carry;
+    remainder -= carry ? by : 0;
   }
 }
 
