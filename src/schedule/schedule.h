@@ -4,7 +4,8 @@
 //
 // Names. Loops are addressed by the names of their variables, buffers by their names. Names are unique inside one Schedule: when the
 // function that it starts from uses a name twice, the later ones get `.1`, `.2` … in program order, and so do the copies that
-// a primitive makes. In the printed function a name may carry a further suffix where the Context knows the name with other facts.
+// a primitive makes. The suffix `_1`, `_2` … by which a Context tells equal symbol names apart is not part of a name here (though the
+// symbol's whole name works too), so a trace does not depend on what else was compiled before.
 //
 // Tails. `split` of a loop whose extent E is not known to be a multiple gives the inner loop the exact extent min(factor, E - outer*factor).
 // Such a loop becomes constant, which Vector and Unroll need, by one of:
@@ -50,6 +51,12 @@ struct LoopInfo {
   Dim extent;
   loop::ForKind kind;
   int depth;  // number of enclosing loops
+};
+
+// The tiles that split_even makes: iteration i of tile o stands for start(o) + i.
+struct EvenTile {
+  SymbolId outer, inner;
+  Dim start;
 };
 
 // What `specialize` makes of the loops that become constant.
@@ -135,7 +142,8 @@ class Schedule {
   std::string trace_;
   std::map<std::string, SymbolId, std::less<>> vars_;        // loop names
   std::map<std::string, loop::BufferId, std::less<>> buffers_;  // buffer names
-  std::map<SymbolId, Dim> padded_;  // extents before `pad`
+  std::map<SymbolId, Dim> padded_;  // extents before `pad` and `mask`
+  std::vector<EvenTile> even_tiles_;
 };
 
 }  // namespace pliant::schedule

@@ -1,0 +1,113 @@
+// for o … { A(c); B(c) }  ->  for o … { local t { A(t); B(t); c = t } }, or { local t { A(t); c = B(t) } } when B assigns every element
+// once.
+#include "loop/lexer.h"
+#include "schedule/region.h"
+
+namespace pliant::schedule {
+namespace {
+
+// for v0 in size[0] { for v1 … { body(v) } }
+StmtPtr nest_over(Edit& e, const std::string& name, const std::vector<Dim>& size,
+                  const std::function<StmtPtr(const std::vector<Dim>&)>& body) {
+  std::vector<Dim> index;
+  for (size_t k = 0; k < size.size(); ++k)
+    index.push_back(e.derived_index(name + std::to_string(k), size[k], highest_index(size[k], e.ctx)));
+  StmtPtr s = body(index);
+  for (size_t k = size.size(); k-- > 0;) s = loop::make_for(*index[k].as_symbol(), size[k], ForKind::Serial, s);
+  return s;
+}
+
+std::vector<Dim> sum(const std::vector<Dim>& a, const std::vector<Dim>& b) {
+  std::vector<Dim> out;
+  for (size_t k = 0; k < a.size(); ++k) out.push_back(a[k] + b[k]);
+  return out;
+}
+
+std::optional<expr::BinaryOp> operation(StoreKind k) {
+  switch (k) {
+    case StoreKind::Assign: return std::nullopt;
+    case StoreKind::Add: return expr::BinaryOp::Add;
+    case StoreKind::Mul: return expr::BinaryOp::Mul;
+    case StoreKind::Max: return expr::BinaryOp::Max;
+    case StoreKind::Min: return expr::BinaryOp::Min;
+    case StoreKind::And: return expr::BinaryOp::And;
+    case StoreKind::Or: return expr::BinaryOp::Or;
+  }
+  return std::nullopt;
+}
+
+// The covering nest `root` on the tile, except that its store goes to `c` itself.
+StmtPtr write_through(Edit& e, const StmtPtr& root, const Stmt& store, const Buffer& c, const Region& region, BufferId tile) {
+  Scalar value = store.value;
+  if (auto op = operation(store.store_kind))
+    value = expr::make_binary(*op, expr::make_load(e.ctx, c.id, c.dtype, store.index), value);
+  StmtPtr direct = loop::rewrite(root, [&](const StmtPtr& s) -> StmtPtr {
+    return s->kind == StmtKind::Store ? loop::make_store(c.id, s->index, value) : s;
+  });
+  // Only the loads move to the tile.
+  StmtPtr moved = redirect(direct, c.id, tile, region.base, {}, e.ctx);
+  return loop::rewrite(moved, [&](const StmtPtr& s) -> StmtPtr {
+    return s->kind == StmtKind::Store ? loop::make_store(c.id, store.index, s->value) : s;
+  });
+}
+
+}  // namespace
+
+Status Schedule::cache_write(std::string_view buffer, std::string_view at, std::string_view name, loop::Scope scope) {
+  Edit e(*this, trace_line({"cache_write", loop::quote_name(buffer), "at", loop::quote_name(at), "->", loop::quote_name(name),
+                            scope_text(scope)}));
+  Buffer c = TRY(e.find_buffer(buffer));
+  StmtPtr home = TRY(e.find_loop(at));
+  Inside in = inside_allocs(home->body[0]);
+  StmtPtr body = in.body;
+  std::vector<Access> accesses = accesses_of(body);
+  auto region = region_of(accesses, c.id, loops_below(body), e.ctx);
+  if (!region) return e.refuse("the part of %" + c.name + " that the body of " + std::string(at) + " touches is not known");
+  auto shape = shape_for(region->size, e.enclosing_loops(body), e.ctx);
+  if (!shape || scope == Scope::Param) return e.refuse("a tile of %" + c.name + " has no known size");
+  if (scope == Scope::Local)
+    for (Dim d : *shape)
+      if (!d.is_const()) return e.refuse("a tile of %" + c.name + " has no constant size");
+
+  std::vector<StmtPtr> parts = statements_of(body);
+  std::optional<size_t> first, last;
+  bool covered = false;
+  auto touches = [&](const StmtPtr& s) {
+    bool found = false;
+    for (const Access& a : accesses_of(s)) found |= a.buffer == c.id;
+    return found;
+  };
+  for (size_t k = 0; k < parts.size(); ++k) {
+    if (!touches(parts[k])) continue;
+    if (!first) first = k;
+    last = k;
+    covered |= covering(parts[k], c.id, *region, e.ctx).has_value();
+  }
+  // The tile is stored as a whole, so that the program must write, or at least touch, all of it.
+  if (!covered) return e.refuse("no statement of the body assigns all of its part of %" + c.name + ", each element once");
+  auto start = covering(parts[*first], c.id, *region, e.ctx), end = covering(parts[*last], c.id, *region, e.ctx);
+  bool needs_load = !start || start->reads_buffer;
+  bool through = end.has_value() && *first != *last;
+
+  Buffer tile{.id = TRY(e.new_buffer(name)), .name = std::string(name), .dtype = c.dtype, .shape = *shape, .strides = {}, .scope = scope};
+  std::vector<StmtPtr> now;
+  auto copy = [&](const char* what, bool load) {
+    return nest_over(e, tile.name + what, region->size, [&](const std::vector<Dim>& v) {
+      std::vector<Dim> outside = sum(region->base, v);
+      return load ? loop::make_store(tile.id, v, expr::make_load(e.ctx, c.id, c.dtype, outside))
+                  : loop::make_store(c.id, outside, expr::make_load(e.ctx, tile.id, c.dtype, v));
+    });
+  };
+  if (needs_load) now.push_back(copy(".in", true));
+  for (size_t k = 0; k < parts.size(); ++k) {
+    bool direct = through && k == *last;
+    now.push_back(direct ? write_through(e, parts[k], *end->store, c, *region, tile.id)
+                         : redirect(parts[k], c.id, tile.id, region->base, {}, e.ctx));
+  }
+  if (!through) now.push_back(copy(".out", false));
+  StmtPtr alloc = loop::make_alloc(std::move(tile), loop::make_block(std::move(now)));
+  e.replace(home, loop::make_for(home->var, home->extent, home->for_kind, in.wrap(alloc)));
+  return e.commit();
+}
+
+}  // namespace pliant::schedule

@@ -1,0 +1,195 @@
+#include "schedule/dependence.h"
+
+#include <algorithm>
+
+namespace pliant::schedule {
+
+std::vector<Access> accesses_of(const StmtPtr& root) {
+  std::vector<Access> out;
+  std::set<BufferId> inner;
+  auto add_loads = [&](Scalar s) {
+    for (Scalar l : expr::loads_of(s)) out.push_back({l->tensor, l->index});
+  };
+  loop::for_each(root, [&](const Stmt& s) {
+    if (s.alloc) inner.insert(s.alloc->id);
+    loop::for_each_dim(s, [&](Dim d) { add_loads(expr::make_index(d)); });
+    if (s.value) add_loads(s.value);
+    if (s.kind == StmtKind::Store) out.push_back({s.buffer, s.index, true, s.store_kind});
+  });
+  std::erase_if(out, [&](const Access& a) { return inner.count(a.buffer) > 0; });
+  return out;
+}
+
+namespace {
+
+bool uses_any(Dim d, const Extents& vary) {
+  return std::any_of(vary.begin(), vary.end(), [&](auto& v) { return expr::uses_symbol(d, v.first); });
+}
+
+// `d` with `v` replaced by its value at one end of [0, extent).
+Dim at_end(Dim d, Dim coefficient, SymbolId v, Dim extent, bool want_low, expr::Context& ctx) {
+  bool positive = ctx.proves_less_equal(ctx.constant(0), coefficient);
+  return expr::substitute(d, {{v, positive == want_low ? ctx.constant(0) : extent - 1}});
+}
+
+// The Dim that is just this atom.
+Dim dim_of(const expr::Atom& a, expr::Context& ctx) {
+  switch (a.kind) {
+    case expr::AtomKind::Symbol: return ctx.symbol_dim(a.symbol);
+    case expr::AtomKind::FloorDiv: return expr::floordiv(a.args[0], a.args[1]);
+    case expr::AtomKind::Mod: return expr::mod(a.args[0], a.args[1]);
+    case expr::AtomKind::Value: return expr::value(Scalar(a.scalar));
+    case expr::AtomKind::Min:
+    case expr::AtomKind::Max:
+    case expr::AtomKind::Broadcast: break;
+  }
+  Dim d = a.args[0];
+  for (size_t k = 1; k < a.args.size(); ++k) {
+    d = a.kind == expr::AtomKind::Min   ? expr::min(d, a.args[k])
+        : a.kind == expr::AtomKind::Max ? expr::max(d, a.args[k])
+                                        : expr::broadcast(d, a.args[k]);
+  }
+  return d;
+}
+
+// One end of the range of `d`: affine variables are eliminated from the innermost outwards; other terms are replaced by the
+// constant bounds that the Context knows.
+std::optional<Dim> end_of(Dim d, const Extents& vary, bool want_low, expr::Context& ctx) {
+  for (auto v = vary.rbegin(); v != vary.rend(); ++v) {
+    if (!expr::uses_symbol(d, v->first)) continue;
+    auto c = expr::coefficient_of(d, v->first);
+    if (!c || uses_any(*c, vary)) continue;
+    bool signed_known = ctx.proves_less_equal(ctx.constant(0), *c) || ctx.proves_less_equal(*c, ctx.constant(0));
+    if (signed_known) d = at_end(d, *c, v->first, v->second, want_low, ctx);
+  }
+  if (!uses_any(d, vary)) return d;
+  Dim sum = ctx.constant(0);
+  for (auto& [monomial, coefficient] : d->terms) {
+    Dim term = ctx.constant(coefficient);
+    for (auto& [atom, power] : monomial->factors) {
+      Dim factor = dim_of(*atom, ctx);
+      for (uint32_t k = 0; k < power; ++k) term = term * factor;
+    }
+    if (uses_any(term, vary)) {
+      expr::Interval range = ctx.range(term);
+      int64_t end = want_low ? range.lo : range.hi;
+      if (end == INT64_MIN || end == INT64_MAX) return std::nullopt;
+      term = ctx.constant(end);
+    }
+    sum = sum + term;
+  }
+  return sum;
+}
+
+}  // namespace
+
+std::optional<Bounds> bounds_of(Dim d, const Extents& vary, expr::Context& ctx) {
+  auto lo = end_of(d, vary, true, ctx), hi = end_of(d, vary, false, ctx);
+  if (!lo || !hi) return std::nullopt;
+  return Bounds{*lo, *hi};
+}
+
+namespace {
+
+const expr::Atom* single_atom(Dim d) {
+  if (d->terms.size() != 1 || d->terms[0].second != 1) return nullptr;
+  auto& factors = d->terms[0].first->factors;
+  return factors.size() == 1 && factors[0].second == 1 ? factors[0].first : nullptr;
+}
+
+// Pairs of Dims that are equal when the elements are: one a dimension, and x for each pair of dimensions floordiv(x, n), mod(x, n).
+std::vector<std::pair<Dim, Dim>> equations(const Access& a, const Access& b) {
+  std::vector<std::pair<Dim, Dim>> eq;
+  for (size_t k = 0; k < a.index.size(); ++k) eq.emplace_back(a.index[k], b.index[k]);
+  for (size_t k = 0; k < eq.size() && eq.size() < 64; ++k) {
+    const expr::Atom *x = single_atom(eq[k].first), *y = single_atom(eq[k].second);
+    if (!x || !y || x->kind != expr::AtomKind::Mod || y->kind != expr::AtomKind::Mod || x->args[1] != y->args[1]) continue;
+    std::pair<Dim, Dim> quotient{expr::floordiv(x->args[0], x->args[1]), expr::floordiv(y->args[0], y->args[1])};
+    std::pair<Dim, Dim> whole{x->args[0], y->args[0]};
+    if (std::find(eq.begin(), eq.end(), quotient) != eq.end() && std::find(eq.begin(), eq.end(), whole) == eq.end())
+      eq.push_back(whole);
+  }
+  return eq;
+}
+
+// `x` and `y` are c*v + rest, c*w + rest' where v and w are known to be equal or at least one apart: whether x == y forces v == w.
+bool apart(Dim c, Dim rest_x, Dim rest_y, const Extents& vary, expr::Context& ctx) {
+  if (!ctx.proves_less(ctx.constant(0), c)) c = -c;
+  if (!ctx.proves_less(ctx.constant(0), c)) return false;
+  auto r = bounds_of(rest_x, vary, ctx), s = bounds_of(rest_y, vary, ctx);
+  return r && s && ctx.proves_less(r->hi - s->lo, c) && ctx.proves_less(s->hi - r->lo, c);
+}
+
+// Whether x == y forces equal values of `var`.
+bool forces(Dim x, Dim y, SymbolId var, const Extents& vary, expr::Context& ctx) {
+  auto c = expr::coefficient_of(x, var), d = expr::coefficient_of(y, var);
+  if (!c || !d || *c != *d || c->is_const(0) || uses_any(*c, vary)) return false;
+  Dim v = ctx.symbol_dim(var);
+  return apart(*c, x - *c * v, y - *c * v, vary, ctx);
+}
+
+// The same where `var` is the outer loop of tiles of split_even, which do not overlap.
+bool forces_tile(Dim x, Dim y, SymbolId var, const Extents& vary, const Edit& e) {
+  auto rest_of = [&](Dim d, const EvenTile& t) -> std::optional<std::pair<Dim, Dim>> {
+    auto c = expr::coefficient_of(d, t.inner);
+    if (t.outer != var || !c || c->is_const(0) || uses_any(*c, vary)) return std::nullopt;
+    Dim rest = d - *c * (t.start + e.ctx.symbol_dim(t.inner));
+    if (expr::uses_symbol(rest, var)) return std::nullopt;
+    return std::pair{*c, rest};
+  };
+  for (const EvenTile& t : e.even_tiles) {
+    auto left = rest_of(x, t);
+    if (!left) continue;
+    for (const EvenTile& u : e.even_tiles) {
+      auto right = rest_of(y, u);
+      if (right && u.start == t.start && right->first == left->first &&
+          apart(left->first, left->second, right->second, vary, e.ctx))
+        return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::set<SymbolId> determined(const Access& a, const Access& b, const std::set<SymbolId>& candidates, const Extents& vary,
+                              const Edit& e) {
+  std::set<SymbolId> known;
+  auto eq = equations(a, b);
+  // An index that is read from memory may be anything.
+  std::erase_if(eq, [](auto& q) {
+    return !expr::loads_of(expr::make_index(q.first)).empty() || !expr::loads_of(expr::make_index(q.second)).empty();
+  });
+  for (bool more = true; more;) {
+    more = false;
+    Extents open;
+    for (auto& v : vary)
+      if (!known.count(v.first)) open.push_back(v);
+    for (SymbolId var : candidates) {
+      if (known.count(var)) continue;
+      bool fixed = std::any_of(eq.begin(), eq.end(), [&](auto& q) {
+        return forces(q.first, q.second, var, open, e.ctx) || forces_tile(q.first, q.second, var, open, e);
+      });
+      if (!fixed) continue;
+      known.insert(var);
+      more = true;
+      break;
+    }
+  }
+  return known;
+}
+
+bool ordered(const Access& a, const Access& b) {
+  if (a.buffer != b.buffer || (!a.is_store && !b.is_store)) return false;
+  return !(a.is_update() && b.is_update() && a.kind == b.kind);
+}
+
+const Access* carried(const std::vector<Access>& first, const std::vector<Access>& second, SymbolId var, const Extents& vary,
+                      const Edit& e) {
+  for (const Access& a : first)
+    for (const Access& b : second)
+      if (ordered(a, b) && !determined(a, b, {var}, vary, e).count(var)) return &a;
+  return nullptr;
+}
+
+}  // namespace pliant::schedule

@@ -1,0 +1,293 @@
+#include "schedule/edit.h"
+
+#include <algorithm>
+
+#include "loop/lexer.h"
+
+namespace pliant::schedule {
+
+Edit::Edit(Schedule& s, std::string line)
+    : ctx(s.ctx_),
+      function(s.function_),
+      padded(s.padded_),
+      even_tiles(s.even_tiles_),
+      schedule_(s),
+      line_(std::move(line)),
+      vars_(s.vars_),
+      buffers_(s.buffers_) {}
+
+Error Edit::refuse(const std::string& why) const {
+  return make_error("schedule", "kernel \"" + function.name + "\": `" + line_ + "`", why);
+}
+
+Result<StmtPtr> Edit::find_loop(std::string_view name) const {
+  std::optional<SymbolId> var;
+  if (auto it = vars_.find(name); it != vars_.end()) {
+    var = it->second;
+  } else {
+    var = ctx.find_symbol(name);
+  }
+  StmtPtr found;
+  auto search = [&](auto&& self, const StmtPtr& s) -> void {
+    if (s->kind == StmtKind::For && s->var == *var) found = s;
+    for (const StmtPtr& child : s->body)
+      if (!found) self(self, child);
+  };
+  if (var) search(search, function.body);
+  if (found) return found;
+  std::string known;
+  for (const LoopInfo& l : schedule_.loops()) known += (known.empty() ? "" : ", ") + l.name;
+  return refuse("there is no loop " + std::string(name) + "; the loops are " + known);
+}
+
+Result<Buffer> Edit::find_buffer(std::string_view name) const {
+  auto it = buffers_.find(name);
+  const Buffer* b = it == buffers_.end() ? nullptr : loop::find_buffer(function, it->second);
+  if (b) return *b;
+  return refuse("there is no buffer " + std::string(name));
+}
+
+StmtPtr Edit::alloc_of(BufferId id) const {
+  StmtPtr found;
+  auto search = [&](auto&& self, const StmtPtr& s) -> void {
+    if (s->alloc && s->alloc->id == id) found = s;
+    for (const StmtPtr& child : s->body)
+      if (!found) self(self, child);
+  };
+  search(search, function.body);
+  return found;
+}
+
+std::string Edit::name_of(SymbolId var) const {
+  for (auto& [name, id] : vars_)
+    if (id == var) return name;
+  return ctx.info(var).name;
+}
+
+std::string Edit::free_name(const std::string& base, const std::function<bool(const std::string&)>& taken) const {
+  if (!taken(base)) return base;
+  // `i.2` and `i` both give i.1, i.2 …
+  std::string stem = base;
+  size_t dot = base.rfind('.');
+  if (dot != std::string::npos && dot + 1 < base.size() &&
+      std::all_of(base.begin() + static_cast<std::ptrdiff_t>(dot) + 1, base.end(), [](char c) { return c >= '0' && c <= '9'; }))
+    stem = base.substr(0, dot);
+  for (int k = 1;; ++k)
+    if (std::string name = stem + "." + std::to_string(k); !taken(name)) return name;
+}
+
+std::set<SymbolId> Edit::used_symbols() const {
+  std::set<SymbolId> used = made_;
+  for (SymbolId s : loop::free_symbols(function)) used.insert(s);
+  loop::for_each(function.body, [&](const Stmt& s) {
+    if (s.kind == StmtKind::For) used.insert(s.var);
+  });
+  return used;
+}
+
+// Symbols are taken from the Context where it already has one of this name with the same facts that this function does not use: then
+// a replay gives the same function, and the Context does not grow with every kernel.
+Dim Edit::make_index(const std::string& name, Dim extent, int64_t hi) {
+  expr::SymbolInfo info;
+  info.hi = extent.is_const() ? extent.const_value() - 1 : hi;
+  if (info.hi == expr::kNoLimit) info.upper = extent - 1;
+  if (info.hi < 0) info.hi = 0;
+  info.origin.kind = expr::Origin::Kind::LoopIndex;
+  std::set<SymbolId> used = used_symbols();
+  for (int k = 0;; ++k) {
+    info.name = k ? name + "_" + std::to_string(k) : name;
+    auto known = ctx.find_symbol(info.name);
+    Dim index;
+    if (known) {
+      const expr::SymbolInfo& have = ctx.info(*known);
+      bool same = have.origin.kind == info.origin.kind && have.lo == 0 && have.hi == info.hi && have.upper == info.upper &&
+                  have.multiple_of == 1;
+      if (!same || used.count(*known)) continue;
+      index = ctx.symbol_dim(*known);
+    } else {
+      index = ctx.symbol(info);
+    }
+    made_.insert(*index.as_symbol());
+    return index;
+  }
+}
+
+Result<Dim> Edit::new_index(std::string_view name, Dim extent, int64_t hi) {
+  std::string n(name);
+  if (vars_.count(n)) return refuse("there already is a loop " + n);
+  Dim index = make_index(n, extent, hi);
+  vars_[n] = *index.as_symbol();
+  return index;
+}
+
+Dim Edit::derived_index(const std::string& base, Dim extent, int64_t hi) {
+  std::string name = free_name(base, [&](const std::string& n) { return vars_.count(n) > 0; });
+  Dim index = make_index(name, extent, hi);
+  vars_[name] = *index.as_symbol();
+  return index;
+}
+
+Result<BufferId> Edit::new_buffer(std::string_view name) {
+  std::string n(name);
+  if (buffers_.count(n)) return refuse("there already is a buffer " + n);
+  return buffers_[n] = ctx.fresh_tensor();
+}
+
+void Edit::copy_facts(SymbolId var, Dim fresh, const expr::DimMap& renamed) {
+  if (auto it = padded.find(var); it != padded.end()) padded[*fresh.as_symbol()] = expr::substitute(it->second, renamed);
+  for (size_t k = 0, n = even_tiles.size(); k < n; ++k) {
+    EvenTile t = even_tiles[k];
+    if (t.inner != var) continue;
+    auto outer = renamed.find(t.outer);
+    if (outer != renamed.end()) t.outer = *outer->second.as_symbol();
+    t.inner = *fresh.as_symbol();
+    t.start = expr::substitute(t.start, renamed);
+    even_tiles.push_back(t);
+  }
+}
+
+Dim Edit::copy_index(SymbolId var, Dim extent) {
+  const expr::SymbolInfo& info = ctx.info(var);
+  return derived_index(name_of(var), extent, info.upper ? expr::kNoLimit : info.hi);
+}
+
+Dim Edit::rename(SymbolId var, Dim extent) {
+  std::string name = name_of(var);
+  Dim index = make_index(name, extent, expr::kNoLimit);
+  vars_[name] = *index.as_symbol();
+  copy_facts(var, index, {{var, index}});
+  for (EvenTile& t : even_tiles) {
+    if (t.outer != var) continue;
+    t.outer = *index.as_symbol();
+    t.start = expr::substitute(t.start, {{var, index}});
+  }
+  return index;
+}
+
+StmtPtr Edit::copy(const StmtPtr& root) {
+  expr::DimMap vars;
+  std::map<BufferId, Buffer> fresh;
+  loop::for_each(root, [&](const Stmt& s) {
+    if (s.kind == StmtKind::For) {
+      Dim index = copy_index(s.var, expr::substitute(s.extent, vars));
+      vars[s.var] = index;
+      copy_facts(s.var, index, vars);
+    }
+    if (s.alloc) {
+      Buffer b = *s.alloc;
+      b.name = free_name(b.name, [&](const std::string& n) { return buffers_.count(n) > 0; });
+      b.id = buffers_[b.name] = ctx.fresh_tensor();
+      fresh[s.alloc->id] = std::move(b);
+    }
+  });
+  auto load = [&](Scalar l) {
+    auto it = fresh.find(l->tensor);
+    return it == fresh.end() ? l : expr::make_load(ctx, it->second.id, l.dtype(), l->index);
+  };
+  StmtPtr copied = loop::substitute(root, vars, fresh.empty() ? std::function<Scalar(Scalar)>{} : load);
+  return loop::rewrite(copied, [&](const StmtPtr& s) -> StmtPtr {
+    Stmt c = *s;
+    if (s->kind == StmtKind::For) c.var = *vars.at(s->var).as_symbol();
+    if (auto it = fresh.find(s->buffer); s->kind == StmtKind::Store && it != fresh.end()) c.buffer = it->second.id;
+    if (s->alloc) c.alloc = std::make_shared<const Buffer>(fresh.at(s->alloc->id));
+    return std::make_shared<Stmt>(std::move(c));
+  });
+}
+
+void Edit::replace(const StmtPtr& old, StmtPtr now) {
+  auto visit = [&](auto&& self, const StmtPtr& s) -> StmtPtr {
+    if (s == old) return now;
+    std::vector<StmtPtr> body;
+    for (const StmtPtr& child : s->body) body.push_back(self(self, child));
+    return loop::with_body(s, std::move(body));
+  };
+  function.body = visit(visit, function.body);
+  if (!function.body) function.body = loop::make_block({});
+}
+
+std::vector<StmtPtr> Edit::enclosing(const StmtPtr& target) const {
+  std::vector<StmtPtr> path;
+  auto search = [&](auto&& self, const StmtPtr& s) -> bool {
+    if (s == target) return true;
+    path.push_back(s);
+    for (const StmtPtr& child : s->body)
+      if (self(self, child)) return true;
+    path.pop_back();
+    return false;
+  };
+  search(search, function.body);
+  return path;
+}
+
+Extents Edit::enclosing_loops(const StmtPtr& s) const {
+  Extents out;
+  for (const StmtPtr& e : enclosing(s))
+    if (e->kind == StmtKind::For) out.emplace_back(e->var, e->extent);
+  return out;
+}
+
+Status Edit::commit() {
+  auto verified = loop::verify(function, ctx);
+  if (!verified.ok()) {
+    // A primitive checks all that it can break, except that annotations may come in an order that does not fit.
+    return refuse("the result would be malformed: " + verified.error().diagnostics[0].message);
+  }
+  std::set<SymbolId> bound;
+  std::set<BufferId> declared;
+  for (const Buffer& b : function.params) declared.insert(b.id);
+  loop::for_each(function.body, [&](const Stmt& s) {
+    if (s.kind == StmtKind::For) bound.insert(s.var);
+    if (s.alloc) declared.insert(s.alloc->id);
+  });
+  std::erase_if(vars_, [&](auto& v) { return !bound.count(v.second); });
+  std::erase_if(buffers_, [&](auto& b) { return !declared.count(b.second); });
+  std::erase_if(even_tiles, [&](auto& t) { return !bound.count(t.outer) || !bound.count(t.inner); });
+  std::erase_if(padded, [&](auto& p) { return !bound.count(p.first); });
+  schedule_.function_ = std::move(function);
+  schedule_.padded_ = std::move(padded);
+  schedule_.even_tiles_ = std::move(even_tiles);
+  schedule_.vars_ = std::move(vars_);
+  schedule_.buffers_ = std::move(buffers_);
+  schedule_.trace_ += line_ + "\n";
+  return ok();
+}
+
+std::string trace_line(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& w : words) line += (line.empty() ? "" : " ") + w;
+  return line;
+}
+
+std::string list_text(const std::vector<int64_t>& values) {
+  std::string s = "[";
+  for (size_t k = 0; k < values.size(); ++k) s += (k ? ", " : "") + std::to_string(values[k]);
+  return s + "]";
+}
+
+const char* scope_text(Scope s) { return s == Scope::Local ? "local" : s == Scope::Scratch ? "scratch" : "param"; }
+
+std::vector<StmtPtr> statements_of(const StmtPtr& body) {
+  return body->kind == StmtKind::Block ? body->body : std::vector<StmtPtr>{body};
+}
+
+StmtPtr Inside::wrap(StmtPtr now) const {
+  for (size_t k = allocs.size(); k-- > 0;) now = loop::make_alloc(*allocs[k], std::move(now));
+  return now;
+}
+
+Inside inside_allocs(StmtPtr body) {
+  Inside in;
+  for (; body->kind == StmtKind::Alloc; body = body->body[0]) in.allocs.push_back(body->alloc);
+  in.body = std::move(body);
+  return in;
+}
+
+Extents loops_below(const StmtPtr& s) {
+  Extents out;
+  loop::for_each(s, [&](const Stmt& f) {
+    if (f.kind == StmtKind::For) out.emplace_back(f.var, f.extent);
+  });
+  return out;
+}
+
+}  // namespace pliant::schedule

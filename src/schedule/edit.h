@@ -1,0 +1,92 @@
+// One primitive at work: a draft of the schedule's state that `commit` makes real, so that a refused primitive changes nothing.
+#pragma once
+#include <set>
+
+#include "loop/walk.h"
+#include "schedule/schedule.h"
+
+namespace pliant::schedule {
+
+using loop::Buffer;
+using loop::BufferId;
+using loop::ForKind;
+using loop::Scope;
+using loop::Stmt;
+using loop::StmtKind;
+using loop::StmtPtr;
+using loop::StoreKind;
+
+// The loops, outermost first, with their extents.
+using Extents = std::vector<std::pair<SymbolId, Dim>>;
+
+class Edit {
+ public:
+  // `line`: the primitive as the trace records it.
+  Edit(Schedule& s, std::string line);
+
+  expr::Context& ctx;
+  loop::Function function;
+  std::map<SymbolId, Dim> padded;
+  std::vector<EvenTile> even_tiles;
+
+  Error refuse(const std::string& why) const;
+  Result<StmtPtr> find_loop(std::string_view name) const;
+  Result<Buffer> find_buffer(std::string_view name) const;
+  // The Alloc of a buffer; null for a param.
+  StmtPtr alloc_of(BufferId id) const;
+  // `var`'s name in this schedule.
+  std::string name_of(SymbolId var) const;
+
+  // A variable for a new loop of this name, which no other loop may have. `hi`: the highest value that it can take, where that
+  // is known better than extent - 1.
+  Result<Dim> new_index(std::string_view name, Dim extent, int64_t hi = expr::kNoLimit);
+  // As new_index, for a name of our own choice: `base`, or `base.1`, `base.2` … where that is taken.
+  Dim derived_index(const std::string& base, Dim extent, int64_t hi = expr::kNoLimit);
+  Result<BufferId> new_buffer(std::string_view name);
+  // Gives `fresh`, which stands for `var` in a copy, what is known of `var`.
+  void copy_facts(SymbolId var, Dim fresh, const expr::DimMap& renamed);
+  // A variable for a copy of the loop of `var`.
+  Dim copy_index(SymbolId var, Dim extent);
+  // A variable that takes over the name of `var`, for a loop that may run further.
+  Dim rename(SymbolId var, Dim extent);
+  // A copy whose loops and buffers have fresh names derived from the old ones.
+  StmtPtr copy(const StmtPtr& s);
+
+  void replace(const StmtPtr& old, StmtPtr now);
+  // The statements that enclose `s`, outermost first; `s` itself is left out.
+  std::vector<StmtPtr> enclosing(const StmtPtr& s) const;
+  Extents enclosing_loops(const StmtPtr& s) const;
+
+  Status commit();
+
+ private:
+  friend class Schedule;
+  std::string free_name(const std::string& base, const std::function<bool(const std::string&)>& taken) const;
+  Dim make_index(const std::string& name, Dim extent, int64_t hi);
+  std::set<SymbolId> used_symbols() const;
+
+  Schedule& schedule_;
+  std::string line_;
+  std::map<std::string, SymbolId, std::less<>> vars_;
+  std::map<std::string, BufferId, std::less<>> buffers_;
+  std::set<SymbolId> made_;
+};
+
+// `words` joined by spaces, names quoted where they need it.
+std::string trace_line(const std::vector<std::string>& words);
+std::string list_text(const std::vector<int64_t>& values);
+const char* scope_text(Scope s);
+
+// The statements of a body: of a Block, or the one that it is.
+std::vector<StmtPtr> statements_of(const StmtPtr& body);
+// A body below the Allocs that it consists of.
+struct Inside {
+  std::vector<std::shared_ptr<const Buffer>> allocs;  // outermost first
+  StmtPtr body;
+  StmtPtr wrap(StmtPtr now) const;
+};
+Inside inside_allocs(StmtPtr body);
+// The loops at and below `s`, outermost first.
+Extents loops_below(const StmtPtr& s);
+
+}  // namespace pliant::schedule

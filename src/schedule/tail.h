@@ -1,0 +1,26 @@
+// Loops of extent min(C, X).
+#pragma once
+#include "schedule/edit.h"
+
+namespace pliant::schedule {
+
+struct Tail {
+  int64_t limit;  // C
+  Dim rest;       // X: the loop runs min(limit, rest) times
+};
+// C is the constant of a min, else the greatest value that the Context knows.
+std::optional<Tail> tail_of(Dim extent, expr::Context& ctx);
+
+// The loop with extent C and its body behind `var < X`; its variable may be another one, which takes the name over.
+Result<StmtPtr> masked(Edit& e, const StmtPtr& loop);
+
+// Whether `s` is the guard that `masked` puts around the body of the loop of `var`, which had this extent.
+bool is_mask(const Stmt& s, SymbolId var, Dim extent, expr::Context& ctx);
+
+// The same loop over a variable that may take the values up to `limit` - 1: as it is, where its facts allow that.
+StmtPtr widened(Edit& e, const StmtPtr& loop, int64_t limit);
+
+// Refuses unless no two iterations of `loop` depend on each other; `updates_allowed`: except by updating one element.
+Status check_independent(const Edit& e, const StmtPtr& loop, bool updates_allowed);
+
+}  // namespace pliant::schedule
