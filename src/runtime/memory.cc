@@ -89,7 +89,8 @@ pliant_status Arena::reserve(uint64_t bytes) {
   const uint64_t least = round_up(bytes, kHugePage) + kHugePage;
   // A limit on address space makes the usual reservation fail; then less must do.
   for (uint64_t size = std::max(least, kReservation);; size = std::max(least, size / 4)) {
-    void* p = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    // Without MAP_NORESERVE: committing is then checked against the machine's memory, and absurd sizes fail there.
+    void* p = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p != MAP_FAILED) {
       reserved_at_ = static_cast<std::byte*>(p);
       reserved_ = size;

@@ -1,0 +1,126 @@
+#include "artifact/verify_test.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "artifact/verify.h"
+
+namespace pliant::artifact {
+
+Program full_program() {
+  Program p;
+  p.model = "model.onnx";
+  p.producer = "pliant test";
+  p.slot_count = 6;
+  p.key_slots = 2;
+  p.slot_names = {"batch", "seq"};
+  p.inputs = {{"x", DType::F32, {{slot(0), "batch"}, {slot(1), "seq"}, {imm(3), "3"}}, -1}, {"k", DType::I64, {{imm(8), "8"}}, 1}};
+  p.outputs = {{"y", DType::F32, {{slot(0), "batch"}, {slot(4), "count"}}, -1}};
+  p.binds = {{0, 0, 0, false, "batch", 1, 64, 1}, {0, 1, 1, false, "seq", 0, INT64_MAX, 8}, {1, 7, 1, true, "seq", -5, 5, 1}};
+  p.shape_programs = {{16, true, {{Check::Kind::Broadcast, slot(1), imm(-7), "node \"a\"", "{a} and {b}"}}}, {0, false, {}}};
+  p.buffers = {{slot(3), 0, 2, 4}, {imm(640), 1, 6, 7}};
+  p.kernels = {{"gemm", 32, {{"node \"g\"", "index {0}"}}}, {"add", 48, {}}};
+  p.calls = {{0, {{Arg::Kind::Input, 0, imm(0)}, {Arg::Kind::Constant, 0, imm(64)}, {Arg::Kind::Buffer, 0, slot(3)}}, {slot(0), imm(-9)},
+              slot(2), imm(1000), imm(256), "node \"g\""}};
+  p.externs = {{"nonzero", {{Arg::Kind::Buffer, 0, imm(0)}}, {{slot(0), imm(3)}}, {DType::F32}, {{Arg::Kind::Buffer, 0, imm(0)}},
+                {DType::I64}, {imm(4)}, {4}, "node \"n\""}};
+  p.copies = {{{Arg::Kind::Buffer, 1, imm(0)}, {Arg::Kind::Output, 0, imm(0)}, slot(5)}};
+  p.reads = {{{Arg::Kind::Input, 1, imm(0)}, DType::I64, 2, 5}};
+  p.code = {{Opcode::Shape, 0, 0}, {Opcode::Plan, 0, 0},       {Opcode::Call, 0, 0},     {Opcode::Extern, 0, 0}, {Opcode::JumpZero, 0, 9, 4},
+            {Opcode::Plan, 0, 1},  {Opcode::Move, 0, 5, 4},    {Opcode::Copy, 0, 0},     {Opcode::Read, 0, 0},   {Opcode::Return, 0}};
+  p.constants = {{0, 1000}, {1024, 64}, {1088, 0}, {0, 1000}, {1088, 70'000}};
+  p.image.target = "x86-64-v3";
+  p.image.features = {"avx2", "fma"};
+  p.image.text.resize(100, std::byte{0xc3});
+  p.image.rodata.resize(10, std::byte{1});
+  p.image.data.resize(24, std::byte{2});
+  p.image.relocations = {{Relocation::Kind::Import, 8, 0}, {Relocation::Kind::Image, 16, 4100}};
+  p.image.imports = {"memcpy"};
+  return p;
+}
+
+namespace {
+
+std::string error_of(const std::function<void(Program&)>& change) {
+  Program p = full_program();
+  change(p);
+  std::string error;
+  return verify(p, 71'088, error) ? "" : error.substr(std::string("the program is malformed: ").size());
+}
+
+TEST(verify, accepts_a_good_program) { EXPECT_EQ(error_of([](Program&) {}), ""); }
+
+TEST(verify, sizes_and_image) {
+  EXPECT_EQ(error_of([](Program& p) { p.slot_count = 1u << 30; }), "slot count 1073741824 is over the limit");
+  EXPECT_EQ(error_of([](Program& p) { p.key_slots = 7; }), "key slot count 7 is over the slot count");
+  EXPECT_EQ(error_of([](Program& p) { p.slot_names.pop_back(); }), "slot name count 1 is not the key slot count");
+  EXPECT_EQ(error_of([](Program& p) { p.code.clear(); }), "code size 0 is out of range");
+  EXPECT_EQ(error_of([](Program& p) { p.image.relocations[0].offset = 17; }), "relocation 0 lies outside the data");
+  EXPECT_EQ(error_of([](Program& p) { p.image.relocations[0].offset = 24; }), "relocation 0 lies outside the data");
+  EXPECT_EQ(error_of([](Program& p) { p.image.relocations[0].addend = 1; }), "relocation 0 points outside the image");
+  EXPECT_EQ(error_of([](Program& p) { p.image.relocations[1].addend = 3 * 4096; }), "relocation 1 points outside the image");
+  EXPECT_EQ(error_of([](Program& p) { p.kernels[1].code_offset = 100; }), "kernel 1 begins outside the text");
+}
+
+TEST(verify, tensors_and_binds) {
+  EXPECT_EQ(error_of([](Program& p) { p.constants[4].bytes++; }), "constant 4 lies outside the constants");
+  EXPECT_EQ(error_of([](Program& p) { p.constants[0].offset = 32; }), "constant 0 lies outside the constants");
+  EXPECT_EQ(error_of([](Program& p) { p.constants[0].bytes = UINT64_MAX; }), "constant 0 lies outside the constants");
+  EXPECT_EQ(error_of([](Program& p) { p.inputs[0].axes[0].size = slot(6); }), "input 0 has a bad axis");
+  EXPECT_EQ(error_of([](Program& p) { p.inputs[0].axes[2].size = imm(-1); }), "input 0 has a bad axis");
+  EXPECT_EQ(error_of([](Program& p) { p.inputs[0].axes.resize(33); }), "input 0 has a bad axis");
+  EXPECT_EQ(error_of([](Program& p) { p.inputs[1].default_constant = 5; }), "input 1 has a bad default");
+  EXPECT_EQ(error_of([](Program& p) { p.inputs[0].default_constant = 1; }), "input 0 has a default but no fixed size");
+  EXPECT_EQ(error_of([](Program& p) { p.inputs[1].default_constant = 0; }), "input 1 has a default of another size");
+  EXPECT_EQ(error_of([](Program& p) { p.outputs[0].axes[1].size = slot(9); }), "output 0 has a bad axis or a default");
+  EXPECT_EQ(error_of([](Program& p) { p.binds[0].slot = 2; }), "bind 0 names no input or no key slot");
+  EXPECT_EQ(error_of([](Program& p) { p.binds[0].input = 2; }), "bind 0 names no input or no key slot");
+  EXPECT_EQ(error_of([](Program& p) { p.binds[0].axis = 3; }), "bind 0 does not fit its input");
+  EXPECT_EQ(error_of([](Program& p) { p.binds[0].is_element = true; }), "bind 0 does not fit its input");
+  EXPECT_EQ(error_of([](Program& p) { p.binds[0].lo = 65; }), "bind 0 allows no value");
+  EXPECT_EQ(error_of([](Program& p) { p.binds[0].multiple_of = 0; }), "bind 0 allows no value");
+  EXPECT_EQ(error_of([](Program& p) { p.binds.erase(p.binds.begin()); }), "key slot 0 is bound by nothing");
+}
+
+TEST(verify, tables_of_code) {
+  EXPECT_EQ(error_of([](Program& p) { p.shape_programs[0].code_offset = 100; }), "shape program 0 begins outside the text");
+  EXPECT_EQ(error_of([](Program& p) { p.shape_programs[0].checks[0].a = slot(6); }), "shape program 0 checks a slot that is none");
+  EXPECT_EQ(error_of([](Program& p) { p.buffers[0].bytes = imm(-1); }), "buffer 0 has a bad size, epoch or range");
+  EXPECT_EQ(error_of([](Program& p) { p.buffers[0].epoch = kMaxEpochs; }), "buffer 0 has a bad size, epoch or range");
+  EXPECT_EQ(error_of([](Program& p) { p.buffers[0].last = 10; }), "buffer 0 has a bad size, epoch or range");
+  EXPECT_EQ(error_of([](Program& p) { p.buffers[0].first = 5; }), "buffer 0 has a bad size, epoch or range");
+  EXPECT_EQ(error_of([](Program& p) { p.calls[0].kernel = 2; }), "call 0 names no kernel");
+  EXPECT_EQ(error_of([](Program& p) { p.calls[0].args[0].index = 2; }), "call 0 has a bad argument");
+  EXPECT_EQ(error_of([](Program& p) { p.calls[0].args[1].index = 5; }), "call 0 has a bad argument");
+  EXPECT_EQ(error_of([](Program& p) { p.calls[0].args[2].byte_offset = imm(-1); }), "call 0 has a bad argument");
+  EXPECT_EQ(error_of([](Program& p) { p.calls[0].ints[0] = slot(6); }), "call 0 has a bad integer");
+  EXPECT_EQ(error_of([](Program& p) { p.calls[0].scratch = imm(-1); }), "call 0 has a bad integer");
+  EXPECT_EQ(error_of([](Program& p) { p.externs[0].input_dtypes.clear(); }), "runtime call 0 has lists of different lengths");
+  EXPECT_EQ(error_of([](Program& p) { p.externs[0].outputs[0].kind = Arg::Kind::Constant; }), "runtime call 0 has a bad output");
+  EXPECT_EQ(error_of([](Program& p) { p.externs[0].input_shapes[0][0] = slot(77); }), "runtime call 0 has a bad shape");
+  EXPECT_EQ(error_of([](Program& p) { p.externs[0].result_slots[0] = 6; }), "runtime call 0 gives a result to no slot");
+  EXPECT_EQ(error_of([](Program& p) { p.copies[0].to.kind = Arg::Kind::Input; }), "copy 0 is bad");
+  EXPECT_EQ(error_of([](Program& p) { p.reads[0].dtype = DType::F32; }), "read 0 is bad");
+  EXPECT_EQ(error_of([](Program& p) { p.reads[0].slot = 6; }), "read 0 is bad");
+}
+
+TEST(verify, instructions) {
+  EXPECT_EQ(error_of([](Program& p) { p.code[0].a = 2; }), "instruction 0 (Shape) has an operand out of range");
+  EXPECT_EQ(error_of([](Program& p) { p.code[2].a = 1; }), "instruction 2 (Call) has an operand out of range");
+  EXPECT_EQ(error_of([](Program& p) { p.code[4].a = 10; }), "instruction 4 (JumpZero) has an operand out of range");
+  EXPECT_EQ(error_of([](Program& p) { p.code[6].b = 6; }), "instruction 6 (Move) has an operand out of range");
+  EXPECT_EQ(error_of([](Program& p) { p.code[9].op = Opcode::Move; }), "instruction 9 is the last but falls through");
+}
+
+TEST(verify, buffers_are_planned_on_every_path_and_alive) {
+  EXPECT_EQ(error_of([](Program& p) { p.code[1] = {Opcode::Move, 0, 0, 0}; }), "instruction 2 uses a buffer that holds nothing there");
+  EXPECT_EQ(error_of([](Program& p) { p.buffers[0].last = 2; }), "instruction 3 uses a buffer that holds nothing there");
+  // The jump around the plan of epoch 1.
+  EXPECT_EQ(error_of([](Program& p) { p.code[4].a = 6; }), "instruction 7 uses a buffer that holds nothing there");
+  // Around a loop the epoch stays planned.
+  EXPECT_EQ(error_of([](Program& p) { p.code[8] = {Opcode::JumpZero, 0, 6, 5}; }), "");
+}
+
+}  // namespace
+}  // namespace pliant::artifact

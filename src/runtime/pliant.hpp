@@ -1,0 +1,178 @@
+// C++ over pliant.h, header only: owning handles, checked views. Failures are values: Status, and Expected<T> with ok() and value().
+//
+//   auto model = pliant::Model::load("model.pliant");
+//   if (!model.ok()) return report(model.error());
+//   std::vector<int64_t> ids(4 * 37);
+//   auto outs = model.value().run({pliant::Input::of("ids", ids, {4, 37})});
+//   if (!outs.ok()) return report(outs.error());
+//   std::span<const float> logits = outs.value()[0].values<float>();
+#ifndef PLIANT_HPP
+#define PLIANT_HPP
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "pliant.h"
+
+namespace pliant {
+
+struct Status {
+  pliant_status code = PLIANT_OK;
+  std::string message;  // empty when ok
+  bool ok() const { return code == PLIANT_OK; }
+  static Status from(pliant_status code) { return {code, code == PLIANT_OK ? "" : pliant_last_error()}; }
+};
+
+template <class T>
+class [[nodiscard]] Expected {
+ public:
+  Expected(T value) : value_(std::move(value)) {}        // NOLINT: implicit on purpose
+  Expected(Status error) : error_(std::move(error)) {}   // NOLINT
+  bool ok() const { return value_.has_value(); }
+  T& value() { return *value_; }
+  const T& value() const { return *value_; }
+  const Status& error() const { return error_; }
+
+ private:
+  std::optional<T> value_;
+  Status error_;
+};
+
+// The dtype of a C++ type; bool vectors are stored as bytes, so bool tensors come as uint8_t with PLIANT_BOOL given by hand.
+template <class T>
+constexpr pliant_dtype dtype_of() {
+  if constexpr (std::is_same_v<T, float>) return PLIANT_F32;
+  else if constexpr (std::is_same_v<T, double>) return PLIANT_F64;
+  else if constexpr (std::is_same_v<T, bool>) return PLIANT_BOOL;
+  else {
+    static_assert(std::is_integral_v<T>, "no dtype for this type");
+    constexpr bool is_signed = std::is_signed_v<T>;
+    switch (sizeof(T)) {
+      case 1: return is_signed ? PLIANT_I8 : PLIANT_U8;
+      case 2: return is_signed ? PLIANT_I16 : PLIANT_U16;
+      case 4: return is_signed ? PLIANT_I32 : PLIANT_U32;
+      default: return is_signed ? PLIANT_I64 : PLIANT_U64;
+    }
+  }
+}
+
+// A named view of the caller's dense data, which must outlive the run.
+struct Input {
+  std::string name;  // empty: by position
+  const void* data = nullptr;
+  pliant_dtype dtype = PLIANT_F32;
+  std::vector<int64_t> shape;
+
+  template <class Container>
+  static Input of(std::string name, const Container& values, std::vector<int64_t> shape) {
+    using T = std::remove_cv_t<std::remove_pointer_t<decltype(std::data(values))>>;
+    return {std::move(name), std::data(values), dtype_of<T>(), std::move(shape)};
+  }
+};
+
+// One output of a run, with its memory.
+class Output {
+ public:
+  explicit Output(const pliant_output& raw) : raw_(raw) {}
+  Output(Output&& other) noexcept : raw_(std::exchange(other.raw_, pliant_output{})) {}
+  Output& operator=(Output&& other) noexcept {
+    std::swap(raw_, other.raw_);
+    return *this;
+  }
+  ~Output() { pliant_release_buffer(raw_.buffer); }
+  pliant_dtype dtype() const { return static_cast<pliant_dtype>(raw_.dtype); }
+  std::span<const int64_t> shape() const { return {raw_.shape, static_cast<size_t>(raw_.rank)}; }
+  size_t size() const {
+    size_t n = 1;
+    for (int64_t d : shape()) n *= static_cast<size_t>(d);
+    return n;
+  }
+  const void* data() const { return raw_.data; }
+  // The elements; empty when T is not the output's type.
+  template <class T>
+  std::span<const T> values() const {
+    if (dtype_of<T>() != dtype()) return {};
+    return {static_cast<const T*>(raw_.data), size()};
+  }
+  // Hands the memory over to a DLPack tensor; null when it is not the runtime's.
+  DLManagedTensor* to_dlpack() {
+    DLManagedTensor* tensor = nullptr;
+    return pliant_output_to_dlpack(&raw_, &tensor) == PLIANT_OK ? tensor : nullptr;
+  }
+
+ private:
+  pliant_output raw_;
+};
+
+class Model {
+ public:
+  struct Options {
+    int threads = 0;
+    uint32_t flags = 0;  // PLIANT_LOAD_*
+  };
+  static Expected<Model> load(const std::string& path, Options options = Options()) {
+    const pliant_load_options raw = {sizeof raw, options.threads, options.flags};
+    pliant_model* model = nullptr;
+    const pliant_status status = pliant_load_file(path.c_str(), &raw, &model);
+    if (status != PLIANT_OK) return Status::from(status);
+    return Model(model);
+  }
+  // The bytes must outlive the model.
+  static Expected<Model> load(std::span<const std::byte> bytes, Options options = Options()) {
+    const pliant_load_options raw = {sizeof raw, options.threads, options.flags};
+    pliant_model* model = nullptr;
+    const pliant_status status = pliant_load_memory(bytes.data(), bytes.size(), &raw, &model);
+    if (status != PLIANT_OK) return Status::from(status);
+    return Model(model);
+  }
+
+  size_t input_count() const { return pliant_input_count(model_.get()); }
+  size_t output_count() const { return pliant_output_count(model_.get()); }
+  pliant_tensor_info input(size_t i) const {
+    pliant_tensor_info info = {};
+    info.struct_size = sizeof info;
+    pliant_describe_input(model_.get(), i, &info);
+    return info;
+  }
+  pliant_tensor_info output(size_t i) const {
+    pliant_tensor_info info = {};
+    info.struct_size = sizeof info;
+    pliant_describe_output(model_.get(), i, &info);
+    return info;
+  }
+
+  // Any number of threads may run one model at once.
+  Expected<std::vector<Output>> run(std::span<const Input> inputs) const {
+    std::vector<pliant_input> raw;
+    raw.reserve(inputs.size());
+    for (const Input& in : inputs)
+      raw.push_back({in.name.empty() ? nullptr : in.name.c_str(), in.data, in.dtype, static_cast<int32_t>(in.shape.size()), in.shape.data()});
+    std::vector<pliant_output> outs(output_count());
+    const pliant_status status = pliant_run(model_.get(), raw.data(), raw.size(), outs.data(), outs.size());
+    if (status != PLIANT_OK) return Status::from(status);
+    std::vector<Output> result;
+    result.reserve(outs.size());
+    for (const pliant_output& out : outs) result.emplace_back(out);
+    return result;
+  }
+  Expected<std::vector<Output>> run(std::initializer_list<Input> inputs) const {
+    return run(std::span<const Input>(inputs.begin(), inputs.size()));
+  }
+  pliant_model* get() const { return model_.get(); }
+
+ private:
+  struct Release {
+    void operator()(pliant_model* m) const { pliant_release_model(m); }
+  };
+  explicit Model(pliant_model* model) : model_(model) {}
+  std::unique_ptr<pliant_model, Release> model_;
+};
+
+}  // namespace pliant
+#endif
