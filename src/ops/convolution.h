@@ -1,0 +1,22 @@
+// The sum of products that every convolution is.
+#pragma once
+#include "ops/window.h"
+
+namespace pliant::ops {
+
+struct Convolution {
+  Layout layout;
+  Window window;
+  Tensor sum;  // before the bias, in `work`
+};
+// `x` and `w` give elements in type `work` at full indices of the inputs 'x_shape' and 'w_shape' (O, I / group, kernel).
+struct ConvolutionSource {
+  std::vector<Dim> x_shape, w_shape;
+  std::function<Scalar(const Index&)> x, w;
+  DType work = DType::F32;
+};
+Result<Convolution> convolve(DefineContext& c, const ConvolutionSource& source);
+// The shape of a bias must be [O].
+Status require_bias(DefineContext& c, size_t input, Dim channels);
+
+}  // namespace pliant::ops

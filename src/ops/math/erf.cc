@@ -1,0 +1,8 @@
+// The error function.
+#include "ops/elementwise.h"
+
+namespace pliant::ops {
+
+OpDef op_math_erf() { return make_unary_op("math.erf", "The error function.", expr::UnaryOp::Erf); }
+
+}  // namespace pliant::ops

@@ -1,0 +1,8 @@
+// e to the power x.
+#include "ops/elementwise.h"
+
+namespace pliant::ops {
+
+OpDef op_math_exp() { return make_unary_op("math.exp", "e to the power x.", expr::UnaryOp::Exp); }
+
+}  // namespace pliant::ops

@@ -1,0 +1,8 @@
+// The hyperbolic sine.
+#include "ops/elementwise.h"
+
+namespace pliant::ops {
+
+OpDef op_math_sinh() { return make_unary_op("math.sinh", "The hyperbolic sine.", expr::UnaryOp::Sinh); }
+
+}  // namespace pliant::ops

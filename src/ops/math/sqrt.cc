@@ -1,0 +1,8 @@
+// The square root.
+#include "ops/elementwise.h"
+
+namespace pliant::ops {
+
+OpDef op_math_sqrt() { return make_unary_op("math.sqrt", "The square root.", expr::UnaryOp::Sqrt); }
+
+}  // namespace pliant::ops

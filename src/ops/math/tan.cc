@@ -1,0 +1,8 @@
+// The tangent.
+#include "ops/elementwise.h"
+
+namespace pliant::ops {
+
+OpDef op_math_tan() { return make_unary_op("math.tan", "The tangent.", expr::UnaryOp::Tan); }
+
+}  // namespace pliant::ops

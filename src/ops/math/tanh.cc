@@ -1,0 +1,8 @@
+// The hyperbolic tangent.
+#include "ops/elementwise.h"
+
+namespace pliant::ops {
+
+OpDef op_math_tanh() { return make_unary_op("math.tanh", "The hyperbolic tangent.", expr::UnaryOp::Tanh); }
+
+}  // namespace pliant::ops

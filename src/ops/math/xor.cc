@@ -1,0 +1,8 @@
+// Exactly one of a and b.
+#include "ops/elementwise.h"
+
+namespace pliant::ops {
+
+OpDef op_math_xor() { return make_binary_op("math.xor", "Exactly one of a and b.", expr::BinaryOp::Xor, kBools); }
+
+}  // namespace pliant::ops

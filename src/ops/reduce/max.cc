@@ -1,0 +1,13 @@
+// The largest element over axes; NaN wins.
+#include "ops/reduction.h"
+
+namespace pliant::ops {
+
+OpDef op_reduce_max() {
+  return make_reduce_op({.name = "max",
+                         .doc = "The largest element over axes; NaN wins.",
+                         .combiner = te::Combiner::Max,
+                         .domain = kAny});
+}
+
+}  // namespace pliant::ops

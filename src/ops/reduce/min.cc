@@ -1,0 +1,13 @@
+// The smallest element over axes; NaN wins.
+#include "ops/reduction.h"
+
+namespace pliant::ops {
+
+OpDef op_reduce_min() {
+  return make_reduce_op({.name = "min",
+                         .doc = "The smallest element over axes; NaN wins.",
+                         .combiner = te::Combiner::Min,
+                         .domain = kAny});
+}
+
+}  // namespace pliant::ops

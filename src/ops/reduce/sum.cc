@@ -1,0 +1,12 @@
+// The sum over axes.
+#include "ops/reduction.h"
+
+namespace pliant::ops {
+
+OpDef op_reduce_sum() {
+  return make_reduce_op({.name = "sum",
+                         .doc = "The sum over axes.",
+                         .combiner = te::Combiner::Sum});
+}
+
+}  // namespace pliant::ops

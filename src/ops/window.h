@@ -1,0 +1,43 @@
+// Sliding windows of convolutions and pools: attributes, output sizes, and which input element a tap reads.
+#pragma once
+#include "ops/elementwise.h"
+
+namespace pliant::ops {
+
+// Where batch, channels and spatial axes of activations stand.
+struct Layout {
+  size_t rank = 0;
+  bool channels_last = false;
+  size_t channel_axis() const { return channels_last ? rank - 1 : 1; }
+  size_t spatial_axis(size_t k) const { return channels_last ? 1 + k : 2 + k; }
+  size_t spatial_rank() const { return rank - 2; }
+  std::vector<Dim> make(Dim n, Dim channels, const std::vector<Dim>& spatial) const;
+};
+// Reads the attribute `layout`; the rank must be at least 3.
+Result<Layout> read_layout(DefineContext& c, size_t rank);
+
+// One spatial axis of a window.
+struct WindowAxis {
+  Dim input, output, kernel;
+  Dim pad_begin, pad_end;
+  int64_t stride = 1, dilation = 1;
+  bool may_start_before = false;  // taps may lie before the input
+  bool may_end_after = false;     // taps may lie behind it
+  // The input position of tap `k` at output position `o`; outside [0, input) in the padding.
+  Dim position(Dim o, Dim k) const { return o * stride + k * dilation - pad_begin; }
+};
+struct Window {
+  std::vector<WindowAxis> axes;
+  std::vector<Dim> output() const;
+  std::vector<Dim> kernel() const;
+  // Whether the taps at `at` (one position an axis) are inside the input; null when they always are.
+  Scalar inside(const Index& at, expr::Context& ctx) const;
+};
+// strides, dilations, pads, auto_pad, and ceil_mode where the operator has it. `kernel` may be symbolic.
+Result<Window> read_window(DefineContext& c, const std::vector<Dim>& input, const std::vector<Dim>& kernel);
+
+std::vector<AttrSpec> window_attrs();
+inline AttrSpec layout_attr() { return attr("layout", "NCHW", "where the channels of activations stand: NCHW (second) or NHWC (last)"); }
+std::vector<AttrSpec> operator+(std::vector<AttrSpec> a, std::vector<AttrSpec> b);
+
+}  // namespace pliant::ops
