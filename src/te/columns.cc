@@ -247,6 +247,23 @@ void load_lanes(DType t, const std::byte* memory, int64_t stride, void* out, int
   with_element_bits(t, [&](auto tag) { load_raw<decltype(tag)>(memory, stride, out, n); });
 }
 
+void gather_lanes(DType t, const std::byte* memory, const int64_t* offsets, void* out, int64_t n) {
+  if (is_half(t)) {
+    float* y = static_cast<float*>(out);
+    for (int64_t i = 0; i < n; ++i) {
+      y[i] = 0;
+      if (offsets[i] >= 0) load_lanes(t, memory + offsets[i] * 2, 1, y + i, 1);
+    }
+    return;
+  }
+  with_element_bits(t, [&](auto tag) {
+    using E = decltype(tag);
+    const E* p = reinterpret_cast<const E*>(memory);
+    E* y = static_cast<E*>(out);
+    for (int64_t i = 0; i < n; ++i) y[i] = offsets[i] >= 0 ? p[offsets[i]] : E(0);
+  });
+}
+
 void store_lanes(DType t, const void* lanes, std::byte* memory, int64_t stride, int64_t n) {
   if (is_half(t)) {
     uint16_t* p = reinterpret_cast<uint16_t*>(memory);

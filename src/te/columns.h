@@ -27,6 +27,8 @@ void splat_lanes(DType t, const void* one, void* out, int64_t n);
 
 // Between memory (elements of `t`, `stride` elements apart) and columns.
 void load_lanes(DType t, const std::byte* memory, int64_t stride, void* out, int64_t n);
+// The elements at `offsets`; zero for a negative offset.
+void gather_lanes(DType t, const std::byte* memory, const int64_t* offsets, void* out, int64_t n);
 void store_lanes(DType t, const void* lanes, std::byte* memory, int64_t stride, int64_t n);
 void set_constant(DType t, uint64_t bits, void* out, int64_t n);
 

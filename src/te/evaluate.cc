@@ -28,7 +28,7 @@ int64_t volume(const std::vector<int64_t>& extents) {
 
 size_t pick_row(const std::vector<int64_t>& extents, size_t from, size_t to) {
   size_t row = to - 1;
-  for (size_t i = from; i < to; ++i) {
+  for (size_t i = to; i-- > from;) {
     if (extents[row] < 16 && extents[i] > 4 * extents[row]) row = i;
   }
   return row;

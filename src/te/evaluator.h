@@ -1,5 +1,6 @@
 // The reference evaluator's parts: one stage at a time, as loops over rows of a RowProgram. Internal to te.
 #pragma once
+#include <algorithm>
 #include <string>
 #include <unordered_map>
 
@@ -22,7 +23,7 @@ struct Space {
   std::vector<size_t> others(size_t from, size_t to) const;
 };
 
-// Steps through the coordinates of `extents` in order, leaving position `skip` at 0.
+// Steps through the coordinates at `positions` in row-major order; the others stay as they are.
 class Odometer {
  public:
   Odometer(const std::vector<int64_t>& extents, std::vector<size_t> positions) : extents_(extents), positions_(std::move(positions)) {}

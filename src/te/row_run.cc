@@ -240,7 +240,6 @@ void RowProgram::load_affine(Node& node, int64_t offset, int64_t stride) {
 
 void RowProgram::load_lane_by_lane(Node& node) {
   const int64_t n = lanes_of(node.uniform);
-  const int64_t bytes = lane_bytes(node.dtype);
   // Offsets per lane; a lane out of bounds has -1.
   std::array<int64_t, kChunk> offsets;
   std::fill_n(offsets.begin(), n, 0);
@@ -262,15 +261,7 @@ void RowProgram::load_lane_by_lane(Node& node) {
       }
     }
   }
-  std::byte* out = node.buffer.get();
-  for (int64_t k = 0; k < n; ++k) {
-    const int64_t offset = offsets[static_cast<size_t>(k)];
-    if (offset < 0) {
-      std::fill_n(out + k * bytes, bytes, std::byte{0});
-    } else {
-      load_lanes(node.dtype, node.memory->data + offset * byte_size(node.dtype), 1, out + k * bytes, 1);
-    }
-  }
+  gather_lanes(node.dtype, node.memory->data, offsets.data(), node.buffer.get(), n);
 }
 
 void RowProgram::report_out_of_bounds(const Node& node, size_t axis, int64_t at) {
