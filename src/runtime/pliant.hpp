@@ -1,9 +1,9 @@
 // C++ over pliant.h, header only: owning handles, checked views. Failures are values: Status, and Expected<T> with ok() and value().
 //
-//   auto model = pliant::Model::load("model.pliant");
+//   auto model = pliant::rt::Model::load("model.pliant");
 //   if (!model.ok()) return report(model.error());
 //   std::vector<int64_t> ids(4 * 37);
-//   auto outs = model.value().run({pliant::Input::of("ids", ids, {4, 37})});
+//   auto outs = model.value().run({pliant::rt::Input::of("ids", ids, {4, 37})});
 //   if (!outs.ok()) return report(outs.error());
 //   std::span<const float> logits = outs.value()[0].values<float>();
 #ifndef PLIANT_HPP
@@ -20,7 +20,7 @@
 
 #include "pliant.h"
 
-namespace pliant {
+namespace pliant::rt {
 
 struct Status {
   pliant_status code = PLIANT_OK;
@@ -110,13 +110,14 @@ class Output {
   pliant_output raw_;
 };
 
+struct LoadOptions {
+  int threads = 0;     // 0: as many as this process may use
+  uint32_t flags = 0;  // PLIANT_LOAD_*
+};
+
 class Model {
  public:
-  struct Options {
-    int threads = 0;
-    uint32_t flags = 0;  // PLIANT_LOAD_*
-  };
-  static Expected<Model> load(const std::string& path, Options options = Options()) {
+  static Expected<Model> load(const std::string& path, LoadOptions options = {}) {
     const pliant_load_options raw = {sizeof raw, options.threads, options.flags};
     pliant_model* model = nullptr;
     const pliant_status status = pliant_load_file(path.c_str(), &raw, &model);
@@ -124,7 +125,7 @@ class Model {
     return Model(model);
   }
   // The bytes must outlive the model.
-  static Expected<Model> load(std::span<const std::byte> bytes, Options options = Options()) {
+  static Expected<Model> load(std::span<const std::byte> bytes, LoadOptions options = {}) {
     const pliant_load_options raw = {sizeof raw, options.threads, options.flags};
     pliant_model* model = nullptr;
     const pliant_status status = pliant_load_memory(bytes.data(), bytes.size(), &raw, &model);
@@ -174,5 +175,5 @@ class Model {
   std::unique_ptr<pliant_model, Release> model_;
 };
 
-}  // namespace pliant
+}  // namespace pliant::rt
 #endif
