@@ -1,7 +1,103 @@
+// exp and its relatives.
+//
+// exp(x) = 2^n * e^r with n = round(x / ln 2) and r = x - n ln 2 in two parts, |r| <= 0.347. n comes out of the addition of
+// 1.5 * 2^(mantissa bits), which leaves it in the low bits of the sum, so no conversion is needed and NaN passes through. 2^n is
+// applied in two factors of half the exponent: results from the smallest subnormal to infinity are right without branches.
+//
+// Errors: exp 1 ulp, sigmoid 2 ulp, tanh 1.2 ulp, expm1, sinh and cosh of f32 0.51 ulp.
+// exp of f64 within 1 ulp. f64 expm1, sinh, cosh and tanh stay calls.
+#include "codegen/legalize/build.h"
 #include "codegen/legalize/legalize.h"
 
 namespace pliant::codegen::rules {
 
-expr::Scalar rewrite_exponential(expr::Scalar) { return {}; }
+namespace {
+
+Scalar scale_by_power(const Build& b, Scalar x, Scalar n) {
+  const int64_t mantissa = b.t == DType::F32 ? 23 : 52;
+  const int64_t bias = b.t == DType::F32 ? 127 : 1023;
+  auto power = [&](Scalar k) { return b.from_bits(b.shl(k + b.i(bias), mantissa)); };
+  const Scalar half = b.shr(n, 1);
+  return x * power(half) * power(n - half);
+}
+
+Scalar exp_f32(const Build& b, Scalar x) {
+  // e^89 is infinite and e^-104 is zero in f32.
+  x = b.bin(BinaryOp::Max, b.bin(BinaryOp::Min, x, b.c(89)), b.c(-104));
+  const Scalar magic = b.c(0x1.8p23);
+  const Scalar shifted = b.fma(x, b.c(1.44269504088896341), magic);
+  const Scalar n = shifted - magic;
+  Scalar r = b.fma(n, b.c(-0.693145751953125), x);
+  r = b.fma(n, b.c(-1.42860682030941723e-6), r);
+  // 1 + r + r^2 q(r): minimax of degree 4 for q, 3.3e-9 relative.
+  const Scalar q = b.horner(r, {0.4999999403953552, 0.16666515171527863, 0.04166845604777336, 0.008369418792426586, 0.0013813142431899905});
+  const Scalar p = b.fma(r * r, q, r) + b.c(1);
+  return scale_by_power(b, p, b.bits(shifted) - b.bits(magic));
+}
+
+Scalar exp_f64(const Build& b, Scalar x) {
+  x = b.bin(BinaryOp::Max, b.bin(BinaryOp::Min, x, b.c(710)), b.c(-746));
+  const Scalar magic = b.c(0x1.8p52);
+  const Scalar shifted = b.fma(x, b.c(1.4426950408889634074), magic);
+  const Scalar n = shifted - magic;
+  Scalar r = b.fma(n, b.c(-0x1.62e42fefa38p-1), x);
+  r = b.fma(n, b.c(-0x1.ef35793c7673p-45), r);
+  // The series to 1/13!, whose rest is below 5e-18.
+  const Scalar q = b.horner(r, {1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320, 1.0 / 362880, 1.0 / 3628800,
+                                1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800.0});
+  const Scalar p = b.fma(r * r, q, r) + b.c(1);
+  return scale_by_power(b, p, b.bits(shifted) - b.bits(magic));
+}
+
+Scalar sigmoid(const Build& b, Scalar x) {
+  // From e^-|x|, which does not overflow: 1 / (1 + e) for x >= 0, e / (1 + e) below.
+  const Scalar e = b.un(UnaryOp::Exp, -b.abs(x));
+  return b.select(b.lt(x, b.c(0)), e, b.c(1)) / (e + b.c(1));
+}
+
+Scalar tanh_f32(const Build& b, Scalar x) {
+  const Scalar t = b.abs(x);
+  const Scalar square = x * x;
+  // x (1 + x^2 p(x^2)), which keeps a negative zero: minimax on [0, 0.63], 4.8e-9 relative.
+  const Scalar p = b.horner(square, {-0.33333277702331543, 0.13331331312656403, -0.05373000726103783, 0.020606180652976036,
+                                     -0.005666980054229498});
+  const Scalar near = x * b.fma(square, p, b.c(1));
+  const Scalar e = b.un(UnaryOp::Exp, t + t);
+  const Scalar far = b.c(1) - b.c(2) / (e + b.c(1));
+  return b.select(b.lt(t, b.c(0.625)), near, b.signed_as(far, x));
+}
+
+// Below 1e-3 differences of exponentials lose digits; two terms of the series are exact enough there.
+Scalar small_or(const Build& b, Scalar x, Scalar small, Scalar large) { return b.select(b.lt(b.abs(x), b.c(1e-3)), small, large); }
+
+}  // namespace
+
+Scalar exp_of(const Build& b, Scalar x) { return b.t == DType::F32 ? exp_f32(b, x) : exp_f64(b, x); }
+
+Scalar rewrite_exponential(Scalar s) {
+  if (s->kind != ScalarKind::Unary || (s.dtype() != DType::F32 && s.dtype() != DType::F64)) return {};
+  const Build b{*s->ctx, s.dtype()};
+  if (s->unary() == UnaryOp::Exp) return exp_of(b, s->args[0]);
+  if (s->unary() == UnaryOp::Sigmoid) return sigmoid(b, s->args[0]);
+  if (s.dtype() != DType::F32) return {};
+  switch (s->unary()) {
+    case UnaryOp::Tanh: return tanh_f32(b, s->args[0]);
+    case UnaryOp::Expm1:
+      return through_f64(s, [](const Build& d, Scalar x) {
+        return small_or(d, x, x * d.fma(x, d.horner(x, {1.0 / 2, 1.0 / 6, 1.0 / 24}), d.c(1)), exp_of(d, x) - d.c(1));
+      });
+    case UnaryOp::Sinh:
+      return through_f64(s, [](const Build& d, Scalar x) {
+        const Scalar e = exp_of(d, x);
+        return small_or(d, x, d.fma(x * x * x, d.c(1.0 / 6), x), (e - d.c(1) / e) * d.c(0.5));
+      });
+    case UnaryOp::Cosh:
+      return through_f64(s, [](const Build& d, Scalar x) {
+        const Scalar e = exp_of(d, x);
+        return (e + d.c(1) / e) * d.c(0.5);
+      });
+    default: return {};
+  }
+}
 
 }  // namespace pliant::codegen::rules

@@ -92,12 +92,25 @@ void Emitter::emit_for(const Stmt& s) {
 }
 
 void Emitter::emit_vector_for(const Stmt& s) {
-  lanes_ = s.extent.const_value();
-  lane_var_ = s.var;
-  clear_memo();
-  emit(s.body[0]);
-  clear_memo();
-  lanes_ = 0;
+  // In pieces of a power of two lanes: other vector types are widened or taken apart by the code generator.
+  const int64_t n = s.extent.const_value();
+  const int64_t widest = 4 * target_.vector_bytes / 4;
+  for (int64_t first = 0; first < n;) {
+    int64_t lanes = widest;
+    while (lanes > n - first) lanes /= 2;
+    if (lanes == 1) {
+      bind(s.var, hoist_->constant(first), [&] { emit(s.body[0]); });
+    } else {
+      lanes_ = lanes;
+      lane_var_ = s.var;
+      first_lane_ = first;
+      clear_memo();
+      emit(s.body[0]);
+      clear_memo();
+      lanes_ = 0;
+    }
+    first += lanes;
+  }
 }
 
 bool Emitter::can_vectorize(const Stmt& s) const {

@@ -182,6 +182,7 @@ class Emitter {
   std::vector<std::pair<llvm::Instruction*, loop::BufferId>> accesses_;
   int64_t lanes_ = 0;                // of the vector loop being emitted, 0 outside
   expr::SymbolId lane_var_ = 0;
+  int64_t first_lane_ = 0;           // the variable's value in lane 0
   Guard guard_;
   std::map<std::pair<llvm::Value*, llvm::Value*>, unsigned> guard_ids_;
   struct MemoKey {

@@ -1,0 +1,58 @@
+// Short forms for building Scalars of one float type and of the integers of its size.
+#pragma once
+#include <initializer_list>
+
+#include "expr/expr.h"
+
+namespace pliant::codegen::rules {
+
+using expr::BinaryOp;
+using expr::Scalar;
+using expr::ScalarKind;
+using expr::UnaryOp;
+
+struct Build {
+  expr::Context& ctx;
+  DType t;  // F32 or F64
+
+  Scalar c(double v) const { return expr::make_const(ctx, t, v); }
+  Scalar fma(Scalar a, Scalar b, Scalar x) const { return expr::make_fma(a, b, x); }
+  // c0 + x * (c1 + x * (…))
+  Scalar horner(Scalar x, std::initializer_list<double> coefficients) const {
+    auto it = std::rbegin(coefficients);
+    Scalar sum = c(*it);
+    for (++it; it != std::rend(coefficients); ++it) sum = fma(sum, x, c(*it));
+    return sum;
+  }
+  Scalar un(UnaryOp op, Scalar x) const { return expr::make_unary(op, x); }
+  Scalar bin(BinaryOp op, Scalar a, Scalar b) const { return expr::make_binary(op, a, b); }
+  Scalar abs(Scalar x) const { return un(UnaryOp::Abs, x); }
+  Scalar lt(Scalar a, Scalar b) const { return bin(BinaryOp::Lt, a, b); }
+  Scalar eq(Scalar a, Scalar b) const { return bin(BinaryOp::Eq, a, b); }
+  Scalar select(Scalar cond, Scalar a, Scalar b) const { return expr::make_select(cond, a, b); }
+  // `magnitude` with the sign of `x`; a zero x counts as positive.
+  Scalar signed_as(Scalar magnitude, Scalar x) const { return select(lt(x, c(0)), -magnitude, magnitude); }
+
+  DType int_type() const { return t == DType::F32 ? DType::I32 : DType::I64; }
+  Scalar i(int64_t v) const { return expr::make_const_int(ctx, int_type(), v); }
+  Scalar bits(Scalar x) const { return expr::make_bitcast(int_type(), x); }
+  Scalar from_bits(Scalar n) const { return expr::make_bitcast(t, n); }
+  Scalar shl(Scalar n, int64_t by) const { return bin(BinaryOp::Shl, n, i(by)); }
+  Scalar shr(Scalar n, int64_t by) const { return bin(BinaryOp::Shr, n, i(by)); }
+};
+
+// e^x and log x for all x, in the type of the Build: within 1 and 2 ulp.
+Scalar exp_of(const Build& b, Scalar x);
+Scalar log_of(const Build& b, Scalar x);
+// atan(y / x) in the quadrant of (x, y), f64 arithmetic, absolute error below 1e-15 times the result's size; NaN where an argument is.
+Scalar arc_tangent(const Build& b, Scalar y, Scalar x);
+
+inline bool is_unary(Scalar s, UnaryOp op) { return s->kind == ScalarKind::Unary && s->unary() == op; }
+inline bool is_binary(Scalar s, BinaryOp op) { return s->kind == ScalarKind::Binary && s->binary() == op; }
+// f(x) of an f32 node computed in f64 and rounded.
+template <class F>
+Scalar through_f64(Scalar s, F&& f) {
+  return expr::make_cast(DType::F32, f(Build{*s->ctx, DType::F64}, expr::make_cast(DType::F64, s->args[0])));
+}
+
+}  // namespace pliant::codegen::rules
