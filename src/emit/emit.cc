@@ -308,17 +308,15 @@ class Emitter {
     return fresh.empty() ? ok() : begin_epoch();
   }
 
-  uint32_t kernel_index(lower::LoweredKernel& k) {
-    std::string text = canonical_text(k.function, ctx_);
-    auto [it, fresh] = kernel_ids_.insert({text, static_cast<uint32_t>(prog().kernels.size())});
-    if (!fresh) return it->second;
+  // Equal kernels share their code in the image (codegen::fingerprint), not their names and messages.
+  uint32_t add_kernel(lower::LoweredKernel& k) {
     artifact::KernelDesc d;
     d.name = k.function.name;
     for (const loop::Fault& fault : k.function.faults) d.faults.push_back({describe(fault.loc), fault.message});
     prog().kernels.push_back(std::move(d));
     out_.kernel_ints.push_back(loop::free_symbols(k.function));
     out_.functions.push_back(std::make_unique<loop::Function>(std::move(k.function)));
-    return it->second;
+    return static_cast<uint32_t>(prog().kernels.size() - 1);
   }
 
   Status emit_kernels(const Node& n) {
@@ -342,7 +340,7 @@ class Emitter {
           c.args.push_back(arg_of_value(a.value));
         }
       }
-      c.kernel = kernel_index(k);
+      c.kernel = add_kernel(k);
       prog().calls.push_back(std::move(c));
       append(Opcode::Call, prog().calls.size() - 1);
     }
@@ -395,7 +393,6 @@ class Emitter {
   std::vector<const Node*> producer_;
   std::map<ValueId, uint32_t> direct_;
   std::map<const graph::ConstantData*, uint32_t> constant_ids_;
-  std::map<std::string, uint32_t> kernel_ids_;
   std::set<size_t> required_;
   uint32_t epoch_ = 0;
   Emitted out_;

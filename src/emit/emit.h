@@ -23,8 +23,4 @@ struct Options {
 };
 Result<Emitted> emit(const graph::Function& f, expr::Context& ctx, const codegen::Target& target, const Options& options);
 
-// Text that two functions share exactly when they do the same on the same kinds of arguments, whatever their names: variables and
-// buffers are numbered by their place.
-std::string canonical_text(const loop::Function& f, expr::Context& ctx);
-
 }  // namespace pliant::emit
