@@ -10,7 +10,9 @@
 // built and an overflowing term stays an opaque product. floordiv and mod round towards minus infinity and a divisor is
 // positive. broadcast(a, b) is the broadcast of two sizes: a if b is 1, b if a is 1, otherwise both are equal.
 // Integer Scalars wrap in two's complement. Div truncates towards zero for integers, x / 0 gives 0 and INT_MIN / -1 wraps;
-// Mod is the remainder with the sign of the divisor, Rem with the sign of the dividend (C fmod for floats).
+// Mod is the remainder with the sign of the divisor, Rem with the sign of the dividend (C fmod for floats); by zero both give 0.
+// Shl and Shr by a negative amount or by the width or more give 0, or -1 for Shr of a negative value. An integer to a negative
+// power is 0 unless the base is 1 or -1. On Bool, Add is or, Mul is and, Sub is exclusive or.
 // Floats are IEEE 754: no reassociation, NaN propagates through Min and Max. f16 and bf16 operations are computed in
 // f32 and rounded after each operation.
 #pragma once

@@ -195,6 +195,13 @@ class Parser {
       return s;
     }
     if (accept('-')) return make_unary(UnaryOp::Neg, TRY(primary()));
+    if (accept('{')) return definitions();
+    if (accept('%')) {
+      const std::string shared = TRY(number());
+      auto it = shared_.find(shared);
+      if (it == shared_.end()) return error("%" + shared + " is not defined");
+      return it->second;
+    }
     const bool is_quoted = peek() == '`';
     const std::string word = TRY(name());
     if (peek() == '[') return load(word);
@@ -203,6 +210,34 @@ class Parser {
     if (word == "index") return index();
     if (word == "cast" || word == "bitcast") return conversion(word == "cast");
     return operation(word);
+  }
+
+  Result<std::string> number() {
+    const size_t start = pos_;
+    while (pos_ < text_.size() && is_digit(text_[pos_])) ++pos_;
+    if (pos_ == start) return error("expected a number");
+    return std::string(text_.substr(start, pos_ - start));
+  }
+
+  // `{%0 = …; %1 = …; value}`
+  Result<Scalar> definitions() {
+    while (peek() == '%') {
+      const size_t start = pos_++;
+      const std::string shared = TRY(number());
+      skip_space();
+      // The value may begin with a defined name too; `==` is no definition.
+      if (peek() != '=' || text_.substr(pos_, 2) == "==") {
+        pos_ = start;
+        break;
+      }
+      ++pos_;
+      const Scalar s = TRY(scalar());
+      TRY(expect(';'));
+      shared_[shared] = s;
+    }
+    const Scalar s = TRY(scalar());
+    TRY(expect('}'));
+    return s;
   }
 
   Result<Scalar> load(const std::string& word) {
@@ -311,6 +346,7 @@ class Parser {
   bool declare_;
   size_t pos_ = 0;
   int depth_ = 0;
+  std::unordered_map<std::string, Scalar> shared_;
 };
 
 template <class T, class F>

@@ -121,7 +121,26 @@ class Printer {
     return out;
   }
 
+  // A Scalar whose text would repeat much defines what it repeats first: `{%0 = exp(x[i]); (%0 * (%0 + f32(1)))}`.
+  std::string print_shared(Scalar root) {
+    std::vector<Scalar> order;
+    std::unordered_map<const ScalarNode*, Sharing> nodes;
+    measure(root, nodes, order);
+    if (nodes.at(root.node()).size <= kPlainSize) return print(root);
+    std::string out = "{";
+    for (Scalar s : order) {
+      const Sharing& n = nodes.at(s.node());
+      if (s == root || n.uses < 2 || n.size < 2) continue;
+      const std::string text = print(s);
+      const std::string name = "%" + std::to_string(shared_.size());
+      out += name + " = " + text + "; ";
+      shared_.emplace(s.node(), name);
+    }
+    return out + print(root) + "}";
+  }
+
   std::string print(Scalar s) const {
+    if (auto it = shared_.find(s.node()); it != shared_.end()) return it->second;
     switch (s->kind) {
       case ScalarKind::Const: return print_const(s->dtype, s->bits);
       case ScalarKind::Index: return "index(" + print(s->index[0]) + ")";
@@ -162,7 +181,27 @@ class Printer {
     return name + "(" + join(texts, ", ") + ")";
   }
 
+  static constexpr uint64_t kPlainSize = 48;
+  struct Sharing {
+    uint64_t size = 1;  // nodes of the text without sharing, saturated
+    int uses = 0;
+  };
+  // Operands before their users.
+  static void measure(Scalar s, std::unordered_map<const ScalarNode*, Sharing>& nodes, std::vector<Scalar>& order) {
+    auto [it, fresh] = nodes.try_emplace(s.node());
+    ++it->second.uses;
+    if (!fresh) return;
+    uint64_t size = 1;
+    for (Scalar a : s->args) {
+      measure(a, nodes, order);
+      size = std::min(size + nodes.at(a.node()).size, uint64_t{1} << 40);
+    }
+    nodes.at(s.node()).size = size;
+    order.push_back(s);
+  }
+
   const TensorNames& names_;
+  std::unordered_map<const ScalarNode*, std::string> shared_;
 };
 
 }  // namespace
@@ -198,7 +237,7 @@ std::string quoted(const std::string& name) {
   return out + "`";
 }
 
-std::string print(Scalar s, const TensorNames& tensor_name) { return Printer(tensor_name).print(s); }
+std::string print(Scalar s, const TensorNames& tensor_name) { return Printer(tensor_name).print_shared(s); }
 std::string print(Dim d, const TensorNames& tensor_name) { return Printer(tensor_name).print(d); }
 
 std::string Dim::str() const { return node_ ? print(*this) : "<null>"; }
