@@ -1,4 +1,6 @@
 // Types of nodes: inference, appending with inferred types, and the check that a function's types are those.
+#include <algorithm>
+
 #include "ops/op.h"
 
 namespace pliant::ops {
@@ -22,7 +24,8 @@ Status check_counts(const OpDef& op, const std::vector<Type>& inputs, size_t out
   if (inputs.size() < static_cast<size_t>(op.min_inputs) || (op.max_inputs >= 0 && inputs.size() > static_cast<size_t>(op.max_inputs)))
     return make_error("input-count", describe(loc), op.name + " does not take " + std::to_string(inputs.size()) + " inputs");
   for (size_t i = 0; i < static_cast<size_t>(op.min_inputs); ++i)
-    if (is_absent(inputs[i])) return make_error("input-count", describe(loc), op.name + " needs its input " + std::to_string(i));
+    if (is_absent(inputs[i]) && std::find(op.optional_inputs.begin(), op.optional_inputs.end(), i) == op.optional_inputs.end())
+      return make_error("input-count", describe(loc), op.name + " needs its input " + std::to_string(i));
   for (const Type& t : inputs)
     if (!is_absent(t) && t.tensor() == nullptr)
       return make_error("type-mismatch", describe(loc), op.name + " takes tensors, not " + print(t));

@@ -129,6 +129,7 @@ struct OpDef {
   std::vector<AttrSpec> attrs;
   int min_inputs = 1, max_inputs = 1;  // max -1: any number
   int outputs = 1;                     // -1: as many as the node has
+  std::vector<size_t> optional_inputs{};  // those before min_inputs that may be absent
   ComputeFn compute;
   ExpandFn expand;
   KernelDef kernel;

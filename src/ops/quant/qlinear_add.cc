@@ -28,6 +28,7 @@ OpDef op_quant_qlinear_add() {
           .doc = "The sum of two quantised tensors with broadcasting, quantised with the scale and zero point of y.",
           .min_inputs = 7,
           .max_inputs = 8,
+          .optional_inputs = {2, 5},
           .compute = compute,
           .samples = {"u8[M,N] f32[]@1..2 u8[] u8[N] f32[]@1..2 u8[] f32[]@1..2 u8[] M=2 N=3", "i8[M] f32[]@1..2 _ i8[M] f32[]@1..2 i8[] f32[]@1..2 M=4"}};
 }

@@ -1,4 +1,4 @@
-// The attrs.cc of two quantised tensors, quantised again.
+// The product of two quantised tensors, quantised again.
 #include "ops/quantise.h"
 
 namespace pliant::ops {
@@ -17,7 +17,7 @@ Tensors compute(DefineContext& c) {
       Scalar v = expr::make_cast(DType::I32, c.at_broadcast(c.in(k), i)) - single_zero(c, k + 2);
       return expr::make_cast(DType::F32, v) * single(c, k + 1);
     };
-    return saturate_to(to, (real_value(0) array real_value(3)) / single(c, 6), single_zero(c, 7));
+    return saturate_to(to, (real_value(0) * real_value(3)) / single(c, 6), single_zero(c, 7));
   })};
 }
 
@@ -25,9 +25,10 @@ Tensors compute(DefineContext& c) {
 
 OpDef op_quant_qlinear_mul() {
   return {.name = "quant.qlinear_mul",
-          .doc = "The attrs.cc of two quantised tensors with broadcasting, quantised with the scale and zero point of y.",
+          .doc = "The product of two quantised tensors with broadcasting, quantised with the scale and zero point of y.",
           .min_inputs = 7,
           .max_inputs = 8,
+          .optional_inputs = {2, 5},
           .compute = compute,
           .samples = {"u8[M,N] f32[]@1..2 u8[] u8[N] f32[]@1..2 u8[] f32[]@1..2 u8[] M=2 N=3", "i8[M] f32[]@1..2 _ i8[M] f32[]@1..2 i8[] f32[]@1..2 M=4"}};
 }

@@ -1,0 +1,49 @@
+// Axes cut or extended around their middle.
+#include "ops/scalars.h"
+
+namespace pliant::ops {
+namespace {
+
+Tensors compute(DefineContext& c) {
+  const Tensor& x = c.in(0);
+  expr::Context& ctx = c.ctx();
+  const std::vector<Dim>& wanted = c.attr().as_dims("shape");
+  std::vector<int64_t> axes = c.attr().as_ints("axes");
+  if (axes.empty())
+    for (size_t k = 0; k < x->rank(); ++k) axes.push_back(static_cast<int64_t>(k));
+  if (wanted.size() != axes.size()) return c.fail("bad-attribute", "there are " + std::to_string(wanted.size()) + " sizes for " + std::to_string(axes.size()) + " axes");
+  std::vector<Dim> shape = x->shape, begin(x->rank(), c.dim(0));
+  for (size_t k = 0; k < axes.size(); ++k) {
+    size_t a = TRY(c.axis(axes[k], x->rank()));
+    Dim in = x->shape[a], out = wanted[k];
+    TRY(c.require_less_equal(c.dim(0), out, "a size"));
+    // Cutting starts at floor((in - out) / 2), padding puts floor((out - in) / 2) before.
+    Dim cut = expr::floordiv(expr::max(in - out, c.dim(0)), 2), before = expr::floordiv(expr::max(out - in, c.dim(0)), 2);
+    shape[a] = out;
+    begin[a] = cut - before;
+  }
+  return std::vector{c.te().map("y", shape, [&](const Index& i) {
+    Index at(i.size());
+    Scalar inside;
+    for (size_t k = 0; k < i.size(); ++k) {
+      at[k] = i[k] + begin[k];
+      auto require = [&](Scalar cond) { inside = inside ? expr::logical_and(inside, cond) : cond; };
+      if (!ctx.proves_less_equal(c.dim(0), at[k])) require(expr::less_equal(c.dim(0), at[k]));
+      if (!ctx.proves_less(at[k], x->shape[k])) require(expr::less(at[k], x->shape[k]));
+    }
+    Scalar v = (*x)(at);
+    return inside ? expr::make_select(inside, v, expr::make_const(ctx, x->dtype, 0)) : v;
+  })};
+}
+
+}  // namespace
+
+OpDef op_array_center_crop_pad() {
+  return {.name = "array.center_crop_pad",
+          .doc = "Each listed axis cut, or extended with zeros, around its middle to the wanted size.",
+          .attrs = {required_attr("shape", AttrKind::Dims, "one size an axis"), attr("axes", std::vector<int64_t>{}, "the axes; empty: all")},
+          .compute = compute,
+          .samples = {"f32[M,N] M=5 N=4 shape=[3,7]", "f32[M,N,3] M=6 N=5 K=4 shape=[K,K] axes=[-3,1]"}};
+}
+
+}  // namespace pliant::ops

@@ -1,0 +1,108 @@
+// The matrix that every operator passes: each has a doc and samples, and each sample has the same types and values whether its sizes are
+// symbols or numbers, also where a size is 0 or 1.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "ops/samples.h"
+
+namespace pliant::ops {
+namespace {
+
+struct Outcome {
+  std::vector<te::Array> values;
+  std::string error;  // empty when it ran
+  std::vector<std::vector<int64_t>> shapes;
+};
+
+bool is_users_fault(const Error& e) {
+  for (const Diagnostic& d : e.diagnostics)
+    if (d.id == "bad-sample") return false;
+  return !e.diagnostics.empty();
+}
+
+Outcome run(const OpDef& op, const Sample& s, bool concrete) {
+  expr::Context ctx;
+  Outcome out;
+  Result<graph::FunctionPtr> f = build_sample(op, s, ctx, concrete);
+  if (!f.ok()) {
+    EXPECT_TRUE(is_users_fault(f.error())) << f.error().text();
+    out.error = f.error().text();
+    return out;
+  }
+  Status structure = graph::verify(*f.value(), ctx);
+  EXPECT_TRUE(structure.ok()) << structure.error().text();
+  Status types = verify_types(*f.value(), ctx);
+  EXPECT_TRUE(types.ok()) << types.error().text();
+  std::vector<te::Array> data = sample_data(s, 7);
+  std::vector<te::ArrayView> views;
+  for (const te::Array& a : data) views.push_back({a.dtype, a.shape, a.data.data()});
+  Result<std::vector<te::Array>> y = evaluate(*f.value(), ctx, views);
+  if (!y.ok()) {
+    EXPECT_TRUE(is_users_fault(y.error())) << y.error().text();
+    out.error = y.error().text();
+    return out;
+  }
+  out.values = y.take();
+  for (size_t i = 0; i < out.values.size(); ++i) EXPECT_EQ(out.values[i].dtype, f.value()->tensor_type(f.value()->results[i]).dtype);
+  return out;
+}
+
+// Whether the sample ran.
+bool compare(const OpDef& op, const Sample& s) {
+  Outcome symbolic = run(op, s, false), concrete = run(op, s, true);
+  EXPECT_EQ(symbolic.error.empty(), concrete.error.empty()) << "symbolic: " << symbolic.error << "\nconcrete: " << concrete.error;
+  if (!symbolic.error.empty() || !concrete.error.empty()) return false;
+  for (size_t i = 0; i < symbolic.values.size(); ++i) {
+    EXPECT_EQ(symbolic.values[i].shape, concrete.values[i].shape) << "output " << i;
+    EXPECT_EQ(symbolic.values[i].data == concrete.values[i].data, true) << "values of output " << i;
+  }
+  return true;
+}
+
+class OpMatrix : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(OpMatrix, SamplesAgree) {
+  const OpDef& op = *find_op(GetParam());
+  EXPECT_FALSE(op.doc.empty());
+  EXPECT_FALSE(op.samples.empty());
+  EXPECT_EQ((op.compute != nullptr) + (op.expand != nullptr) + (op.kernel.infer != nullptr), 1) << "exactly one body";
+  if (op.kernel.infer) {
+    EXPECT_TRUE(op.kernel.reference != nullptr && !op.kernel.symbol.empty());
+  }
+  for (const std::string& text : op.samples) {
+    SCOPED_TRACE(op.name + " " + text);
+    Result<Sample> s = parse_sample(op, text);
+    ASSERT_TRUE(s.ok()) << s.error().text();
+    EXPECT_TRUE(compare(op, s.value())) << run(op, s.value(), false).error;
+    for (const auto& [name, value] : s.value().symbols)
+      for (int64_t size : {0, 1}) {
+        SCOPED_TRACE(name + "=" + std::to_string(size));
+        Sample changed = s.value();
+        changed.symbols[name] = size;
+        compare(op, changed);
+      }
+  }
+}
+
+std::vector<std::string> names() {
+  std::vector<std::string> out;
+  for (const OpDef& op : all_ops()) out.push_back(op.name);
+  return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OpMatrix, ::testing::ValuesIn(names()), [](const auto& at) {
+  std::string name = at.param;
+  std::replace(name.begin(), name.end(), '.', '_');
+  return name;
+});
+
+TEST(Registry, FindsByName) {
+  ASSERT_NE(find_op("math.add"), nullptr);
+  EXPECT_EQ(find_op("math.add")->name, "math.add");
+  EXPECT_EQ(find_op("math.no_such"), nullptr);
+  EXPECT_TRUE(std::is_sorted(all_ops().begin(), all_ops().end(), [](const OpDef& a, const OpDef& b) { return a.name < b.name; }));
+}
+
+}  // namespace
+}  // namespace pliant::ops
