@@ -27,9 +27,12 @@ bool uses_any(Dim d, const Extents& vary) {
 }
 
 // `d` with `v` replaced by its value at one end of [0, extent).
-Dim at_end(Dim d, Dim coefficient, SymbolId v, Dim extent, bool want_low, expr::Context& ctx) {
+Dim at_end(Dim d, Dim coefficient, SymbolId v, Dim extent, bool want_low, Ends ends, expr::Context& ctx) {
   bool positive = ctx.proves_less_equal(ctx.constant(0), coefficient);
-  return expr::substitute(d, {{v, positive == want_low ? ctx.constant(0) : extent - 1}});
+  if (positive == want_low) return expr::substitute(d, {{v, ctx.constant(0)}});
+  int64_t highest = ctx.range(extent).hi;
+  bool constant = ends == Ends::Constant && highest > 0 && highest < INT64_MAX;
+  return expr::substitute(d, {{v, constant ? ctx.constant(highest - 1) : extent - 1}});
 }
 
 // The Dim that is just this atom.
@@ -54,13 +57,13 @@ Dim dim_of(const expr::Atom& a, expr::Context& ctx) {
 
 // One end of the range of `d`: affine variables are eliminated from the innermost outwards; other terms are replaced by the
 // constant bounds that the Context knows.
-std::optional<Dim> end_of(Dim d, const Extents& vary, bool want_low, expr::Context& ctx) {
+std::optional<Dim> end_of(Dim d, const Extents& vary, bool want_low, Ends ends, expr::Context& ctx) {
   for (auto v = vary.rbegin(); v != vary.rend(); ++v) {
     if (!expr::uses_symbol(d, v->first)) continue;
     auto c = expr::coefficient_of(d, v->first);
     if (!c || uses_any(*c, vary)) continue;
     bool signed_known = ctx.proves_less_equal(ctx.constant(0), *c) || ctx.proves_less_equal(*c, ctx.constant(0));
-    if (signed_known) d = at_end(d, *c, v->first, v->second, want_low, ctx);
+    if (signed_known) d = at_end(d, *c, v->first, v->second, want_low, ends, ctx);
   }
   if (!uses_any(d, vary)) return d;
   Dim sum = ctx.constant(0);
@@ -83,8 +86,8 @@ std::optional<Dim> end_of(Dim d, const Extents& vary, bool want_low, expr::Conte
 
 }  // namespace
 
-std::optional<Bounds> bounds_of(Dim d, const Extents& vary, expr::Context& ctx) {
-  auto lo = end_of(d, vary, true, ctx), hi = end_of(d, vary, false, ctx);
+std::optional<Bounds> bounds_of(Dim d, const Extents& vary, expr::Context& ctx, Ends ends) {
+  auto lo = end_of(d, vary, true, ends, ctx), hi = end_of(d, vary, false, ends, ctx);
   if (!lo || !hi) return std::nullopt;
   return Bounds{*lo, *hi};
 }
@@ -97,17 +100,19 @@ const expr::Atom* single_atom(Dim d) {
   return factors.size() == 1 && factors[0].second == 1 ? factors[0].first : nullptr;
 }
 
-// Pairs of Dims that are equal when the elements are: one a dimension, and x for each pair of dimensions floordiv(x, n), mod(x, n).
+// Pairs of Dims that are equal when the elements are: one a dimension, and x where floordiv(x, n) and mod(x, n) are among them.
 std::vector<std::pair<Dim, Dim>> equations(const Access& a, const Access& b) {
   std::vector<std::pair<Dim, Dim>> eq;
   for (size_t k = 0; k < a.index.size(); ++k) eq.emplace_back(a.index[k], b.index[k]);
-  for (size_t k = 0; k < eq.size() && eq.size() < 64; ++k) {
+  auto has = [&](const std::pair<Dim, Dim>& p) { return std::find(eq.begin(), eq.end(), p) != eq.end(); };
+  for (size_t k = 0; k < eq.size(); ++k) {
     const expr::Atom *x = single_atom(eq[k].first), *y = single_atom(eq[k].second);
-    if (!x || !y || x->kind != expr::AtomKind::Mod || y->kind != expr::AtomKind::Mod || x->args[1] != y->args[1]) continue;
-    std::pair<Dim, Dim> quotient{expr::floordiv(x->args[0], x->args[1]), expr::floordiv(y->args[0], y->args[1])};
+    if (!x || !y || x->kind != expr::AtomKind::FloorDiv || y->kind != expr::AtomKind::FloorDiv || x->args[1] != y->args[1]) continue;
     std::pair<Dim, Dim> whole{x->args[0], y->args[0]};
-    if (std::find(eq.begin(), eq.end(), quotient) != eq.end() && std::find(eq.begin(), eq.end(), whole) == eq.end())
+    if (!has(whole) && has({expr::mod(x->args[0], x->args[1]), expr::mod(y->args[0], y->args[1])})) {
       eq.push_back(whole);
+      k = 0;
+    }
   }
   return eq;
 }
@@ -116,8 +121,11 @@ std::vector<std::pair<Dim, Dim>> equations(const Access& a, const Access& b) {
 bool apart(Dim c, Dim rest_x, Dim rest_y, const Extents& vary, expr::Context& ctx) {
   if (!ctx.proves_less(ctx.constant(0), c)) c = -c;
   if (!ctx.proves_less(ctx.constant(0), c)) return false;
-  auto r = bounds_of(rest_x, vary, ctx), s = bounds_of(rest_y, vary, ctx);
-  return r && s && ctx.proves_less(r->hi - s->lo, c) && ctx.proves_less(s->hi - r->lo, c);
+  for (Ends ends : {Ends::Exact, Ends::Constant}) {
+    auto r = bounds_of(rest_x, vary, ctx, ends), s = bounds_of(rest_y, vary, ctx, ends);
+    if (r && s && ctx.proves_less(r->hi - s->lo, c) && ctx.proves_less(s->hi - r->lo, c)) return true;
+  }
+  return false;
 }
 
 // Whether x == y forces equal values of `var`.

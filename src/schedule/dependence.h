@@ -19,8 +19,10 @@ std::vector<Access> accesses_of(const StmtPtr& s);
 struct Bounds {
   Dim lo, hi;
 };
+// How the last index of a loop is taken: as extent - 1, exact, or as a constant where the Context knows one.
+enum class Ends : uint8_t { Exact, Constant };
 // The least and greatest value of `d` while the loops of `vary` run, as Dims over the other symbols.
-std::optional<Bounds> bounds_of(Dim d, const Extents& vary, expr::Context& ctx);
+std::optional<Bounds> bounds_of(Dim d, const Extents& vary, expr::Context& ctx, Ends ends = Ends::Exact);
 
 // Those of `candidates` that must have the same value on both sides when `a` and `b` touch the same element. `vary`: the loops whose
 // variables may differ between the sides, the candidates among them.

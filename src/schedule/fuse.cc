@@ -20,8 +20,8 @@ Status Schedule::fuse(std::string_view outer, std::string_view inner, std::strin
     return e.refuse("an extent may be negative");
   Dim extent = out->extent * in->extent;
   Dim f = TRY(e.new_index(fused, extent));
-  // The divisor is positive wherever it is evaluated, inside the loop; max says so where the extent alone does not.
-  Dim d = e.ctx.proves_less(zero, in->extent) ? in->extent : expr::max(e.ctx.constant(1), in->extent);
+  // The divisor is positive wherever it is evaluated: inside a loop that does not run at all when it is 0.
+  Dim d = in->extent;
   StmtPtr body = loop::substitute(in->body[0], {{out->var, expr::floordiv(f, d)}, {in->var, expr::mod(f, d)}});
   e.replace(out, loop::make_for(*f.as_symbol(), extent, out->for_kind, body));
   return e.commit();

@@ -59,6 +59,13 @@ struct EvenTile {
   Dim start;
 };
 
+// A param whose layout `repack` changed: dim `dim` cut by `factor`, then the dims in this order.
+struct Repack {
+  size_t param;
+  int64_t dim, factor;
+  std::vector<int64_t> order;
+};
+
 // What `specialize` makes of the loops that become constant.
 enum class Constant : uint8_t { Keep, Unroll, Vectorize };
 
@@ -70,6 +77,8 @@ class Schedule {
   expr::Context& ctx() const { return ctx_; }
   // The lines of the primitives applied so far, each ending in a newline.
   const std::string& trace() const { return trace_; }
+  // The changes of layout so far, in order.
+  const std::vector<Repack>& repacks() const { return repacks_; }
   // Applies each line of `trace`; blank lines and those that start with `#` are skipped. Stops at the first that is refused.
   Status replay(std::string_view trace);
   // The loops in program order.
@@ -144,6 +153,7 @@ class Schedule {
   std::map<std::string, loop::BufferId, std::less<>> buffers_;  // buffer names
   std::map<SymbolId, Dim> padded_;  // extents before `pad` and `mask`
   std::vector<EvenTile> even_tiles_;
+  std::vector<Repack> repacks_;
 };
 
 }  // namespace pliant::schedule
