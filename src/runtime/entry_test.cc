@@ -137,6 +137,19 @@ TEST_F(Entry, descriptions) {
   EXPECT_EQ(model_info.constant_bytes, 8u);
 }
 
+TEST(entry, an_axis_of_a_bound_symbol_needs_no_bind_of_its_own) {
+  Program p = add_chain(1);
+  p.binds.resize(2);
+  const ModelPtr model = load(p);
+  EXPECT_EQ(run_add_chain(model.get(), 1, 3, 8), PLIANT_OK);
+  const std::vector<float> a(8);
+  const int64_t shape[] = {2, 4}, other[] = {2, 3};
+  const pliant_input in[] = {{"a", a.data(), PLIANT_F32, 2, shape}, {"b", a.data(), PLIANT_F32, 2, other}};
+  pliant_output out = {};
+  EXPECT_EQ(pliant_run(model.get(), in, 2, &out, 1), PLIANT_BAD_INPUT);
+  EXPECT_STREQ(pliant_last_error(), "input 'b' axis 1 is 3 but symbol 'm' is 4 from input 'a' axis 1");
+}
+
 TEST(entry, an_axis_that_no_bind_gives_is_compared) {
   Program p = add_chain(1);
   p.inputs[1].axes[1] = symbol("n*m", 2);

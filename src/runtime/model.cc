@@ -65,18 +65,23 @@ uint32_t find_prefix(const Program& p) {
   }
 }
 
-void index_binds(Model& m) {
-  const Program& p = m.program;
-  m.first_bind.assign(p.key_slots, UINT32_MAX);
-  for (uint32_t i = 0; i < p.binds.size(); ++i) m.first_bind[p.binds[i].slot] = std::min(m.first_bind[p.binds[i].slot], i);
+// Input axes whose size is a slot that no bind of the axis gives: a key slot makes one more bind, others are compared once
+// they are known.
+void complete_binds(Model& m) {
+  Program& p = m.program;
   for (uint32_t i = 0; i < p.inputs.size(); ++i)
     for (uint32_t a = 0; a < p.inputs[i].axes.size(); ++a) {
       const artifact::Int& size = p.inputs[i].axes[a].size;
       const bool bound = std::any_of(p.binds.begin(), p.binds.end(), [&](const artifact::Bind& b) {
         return !b.is_element && b.input == i && b.axis == a && b.slot == size.value;
       });
-      if (size.is_slot && !bound) m.unbound_axes.push_back({i, a, static_cast<uint32_t>(size.value)});
+      if (!size.is_slot || bound) continue;
+      const auto slot = static_cast<uint32_t>(size.value);
+      if (slot < p.key_slots) p.binds.push_back({i, a, slot, false, p.slot_names[slot], INT64_MIN, INT64_MAX, 1});
+      else m.unbound_axes.push_back({i, a, slot});
     }
+  m.first_bind.assign(p.key_slots, UINT32_MAX);
+  for (uint32_t i = 0; i < p.binds.size(); ++i) m.first_bind[p.binds[i].slot] = std::min(m.first_bind[p.binds[i].slot], i);
 }
 
 // How much one instruction's PreparedList can hold, so that it is never grown during a run.
@@ -155,7 +160,7 @@ pliant_status load_model(std::span<const std::byte> bytes, Mapping file, const L
   for (const artifact::ShapeProgram& s : model.program.shape_programs)
     model.shapes.push_back(s.has_code ? model.image.at<artifact::ShapeFn>(s.code_offset) : nullptr);
   PLIANT_TRY(resolve_externs(model));
-  index_binds(model);
+  complete_binds(model);
   model.prefix = find_prefix(model.program);
   measure_steps(model);
   model.inputs = describe(model.program.inputs);

@@ -31,7 +31,7 @@ struct Model {
   std::vector<artifact::ShapeFn> shapes;    // one a ShapeProgram; null without code
   std::vector<const ExternRow*> externs;    // one an ExternDesc
   std::vector<uint32_t> first_bind;         // one a key slot: the bind that gives it, others are compared
-  // Input axes whose size is a slot that no bind of that axis gives: compared once the slots are known.
+  // Input axes whose size is a slot that the key does not hold: compared once the slots are known.
   struct UnboundAxis {
     uint32_t input, axis, slot;
   };

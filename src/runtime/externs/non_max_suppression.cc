@@ -53,9 +53,9 @@ pliant_status extern_non_max_suppression(ExternCall& call) {
     if (p != nullptr) std::memcpy(&fallback, p, sizeof fallback);
     return fallback;
   };
-  for (size_t i = 3; i < call.inputs.size(); ++i)
-    if (call.inputs[i].dtype != DType::F32) return call.fault("the thresholds must be f32");
-  if (call.inputs.size() > 2 && is_float(call.inputs[2].dtype)) return call.fault("the number of boxes must be an integer");
+  for (size_t i = 3; i < 5; ++i)
+    if (scalar(i) != nullptr && call.inputs[i].dtype != DType::F32) return call.fault("the thresholds must be f32");
+  if (scalar(2) != nullptr && is_float(call.inputs[2].dtype)) return call.fault("the number of boxes must be an integer");
   const int64_t most = std::min(n, scalar(2) != nullptr ? read_integer(call.inputs[2].dtype, scalar(2)) : 0);
   const float overlap = float_scalar(3, 0), least_score = float_scalar(4, -INFINITY);
   const bool has_least = scalar(4) != nullptr;
