@@ -70,6 +70,14 @@ TEST_F(DimTest, FlatIndexInRange) {
   EXPECT_EQ(floordiv(k, w) * w + mod(k, w), k);
 }
 
+TEST_F(DimTest, TakenApartIndexIsPutTogether) {
+  const Dim k = ctx.index_symbol("k", n * h * w);
+  EXPECT_EQ((floordiv(k, h * w) * h + mod(floordiv(k, w), h)) * w + mod(k, w), k);
+  EXPECT_EQ(floordiv(floordiv(k, w), h) * h + mod(floordiv(k, w), h), floordiv(k, w));
+  EXPECT_TRUE(ctx.proves_less(mod(floordiv(k, w), h), h));
+  EXPECT_EQ(mod(floordiv(k, 4), 3) * 4 + mod(k, 4), mod(k, 12));
+}
+
 TEST_F(DimTest, DivisorsOfSeveralTerms) {
   const Dim ow = floordiv(w - 1, 2) + 1, oh = floordiv(h - 1, 2) + 1;
   const Dim k = ctx.index_symbol("k", oh * ow), i = ctx.index_symbol("i", oh), j = ctx.index_symbol("j", ow);

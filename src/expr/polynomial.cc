@@ -94,6 +94,37 @@ std::optional<Dim> expand_quotient_of_sum(Dim d) {
   return std::nullopt;
 }
 
+// floordiv(x, q*b)*q + floordiv(mod(x, q*b), b) is floordiv(x, b); so for every common factor of both.
+std::optional<Dim> join_quotients(Context& ctx, const Terms& terms) {
+  for (size_t i = 0; i < terms.size(); ++i) {
+    const auto& [low_unit, low] = terms[i];
+    for (const auto& [atom, power] : low_unit->factors) {
+      if (atom->kind != AtomKind::FloorDiv || !is_single_term(atom->args[1])) continue;
+      const Atom* inner = as_atom(atom->args[0]);
+      if (!inner || inner->kind != AtomKind::Mod || !is_single_term(inner->args[1])) continue;
+      const auto& [n, n_factor] = inner->args[1]->terms[0];
+      const auto& [b, b_factor] = atom->args[1]->terms[0];
+      const Monomial* q = divide(ctx, n, b);
+      if (!q || n_factor % b_factor != 0) continue;
+      const Atom* whole = as_atom(floordiv(inner->args[0], inner->args[1]));
+      if (!whole) continue;
+      const Monomial* rest = divide(ctx, low_unit, Interner::monomial(ctx, {{atom, 1}}));
+      const Monomial* high_unit = multiply(ctx, multiply(ctx, rest, q), Interner::monomial(ctx, {{whole, 1}}));
+      int64_t high;
+      if (mul_overflows(low, n_factor / b_factor, &high)) continue;
+      for (size_t k = 0; k < terms.size(); ++k) {
+        if (terms[k].first != high_unit || terms[k].second / high < 1) continue;
+        Terms others = terms;
+        others[k].second -= high;
+        others[i].second = 0;
+        std::erase_if(others, [](const Term& t) { return t.second == 0; });
+        return Interner::dim(ctx, std::move(others)) + dim_of_term(ctx, rest, low) * floordiv(inner->args[0], atom->args[1]);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 Dim finish(Context& ctx, Terms terms) {
   int quotients = 0;
   for (size_t i = 0; i < terms.size(); ++i) {
@@ -104,8 +135,9 @@ Dim finish(Context& ctx, Terms terms) {
       return finish(ctx, std::move(terms)) + *expanded;
     }
   }
+  if (quotients < 2) return Interner::dim(ctx, std::move(terms));
+  if (std::optional<Dim> joined = join_quotients(ctx, terms)) return *joined;
   const Dim out = Interner::dim(ctx, std::move(terms));
-  if (quotients < 2) return out;
   const std::optional<Dim> expanded = expand_quotient_of_sum(out);
   return expanded ? *expanded : out;
 }

@@ -4,6 +4,7 @@
 //   floordiv(p*g + r, g)          p            when 0 <= r < g is proved
 //   mod(p*g + r, g)               r            likewise
 //   floordiv(floordiv(x, a), b)   floordiv(x, a*b)
+//   mod(floordiv(x, a), b)        floordiv(mod(x, a*b), a): multiplied by a, it cancels
 //
 // Sums rewrite floordiv(x, c)*c to x - mod(x, c), so a quotient never stands beside its divisor (polynomial.cc).
 #include <algorithm>
@@ -120,10 +121,6 @@ Dim reduced_floordiv(Dim r, Dim b) {
       if (!rest.is_const()) continue;
       return floordiv(atom->args[0] + rest * atom->args[1], atom->args[1] * b);
     }
-    if (atom->kind == AtomKind::Mod && is_single_term(r)) {
-      const Division d = divide_with_remainder(atom->args[1], b);
-      if (d.remainder.is_const(0)) return mod(floordiv(atom->args[0], b), d.quotient);
-    }
   }
   return make_atom(AtomKind::FloorDiv, r, b);
 }
@@ -144,8 +141,20 @@ Dim reduce_modulo(Dim r, Dim b) {
   return out;
 }
 
+// x and c when r is floordiv(x, c) plus a constant: that is floordiv(x + constant * c, c).
+std::optional<std::pair<Dim, Dim>> as_shifted_quotient(Dim r) {
+  const Dim constant = r->ctx->constant(constant_term(r));
+  const Atom* atom = as_atom(r - constant);
+  if (!atom || atom->kind != AtomKind::FloorDiv) return std::nullopt;
+  return std::pair{atom->args[0] + constant * atom->args[1], atom->args[1]};
+}
+
 Dim reduced_mod(Dim r, Dim b) {
   if (std::optional<Dim> q = fixed_quotient(r, b)) return r - *q * b;
+  if (const auto quotient = as_shifted_quotient(r)) {
+    const auto& [x, c] = *quotient;
+    return floordiv(mod(x, c * b), c);
+  }
   const Dim simpler = reduce_modulo(r, b);
   if (!(simpler == r)) return mod(simpler, b);
   if (std::optional<Cancelled> c = cancel(r, b)) return c->factor * mod(c->high, c->divisor) + c->low;
