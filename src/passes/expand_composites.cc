@@ -20,9 +20,7 @@ Result<graph::FunctionPtr> expand_once(const graph::FunctionPtr& f, expr::Contex
   return sweep.run([&](const Node& n) -> Result<Sweep::Action> {
     const ops::OpDef* op = ops::find_op(n.op);
     if (op == nullptr || !op->expand) return Sweep::Action::Keep;
-    ops::ExpandContext c{sweep.builder(), ctx, n};
-    std::vector<graph::ValueId> values = TRY(op->expand(c));
-    PLIANT_CHECK(values.size() >= n.outputs.size()) << n.op << " expands to " << values.size() << " outputs";
+    std::vector<graph::ValueId> values = TRY(ops::expand_node(sweep.builder(), ctx, *op, n));
     for (size_t i = 0; i < n.outputs.size(); ++i) sweep.replace(n.outputs[i], values[i]);
     return Sweep::Action::Drop;
   });

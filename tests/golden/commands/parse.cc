@@ -1,5 +1,6 @@
-// `parse [loc]`: the function's canonical text, with locations on request. The text must parse back to itself.
 // links: pliant_graph
+
+// `parse [loc]`: the function's canonical text, with locations on request. The text must parse back to itself.
 #include "golden/golden.h"
 #include "graph/graph.h"
 

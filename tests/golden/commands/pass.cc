@@ -1,5 +1,7 @@
-// `pass NAME…`: the function after the passes. It must verify before and after each of them, parse back to itself, and a
-// second run of the last pass must not change it. links: pliant_graph pliant_ops pliant_passes
+// links: pliant_graph pliant_ops pliant_passes
+
+// `pass NAME…`: the function after the passes. It must verify before and after each of them and parse back to itself, and a
+// second run of a pass must not change what the first gave.
 #include "passes/pass.h"
 
 #include "golden/golden.h"

@@ -1,5 +1,6 @@
-// `verify`: "ok", or what is wrong with the structure or the types of the function.
 // links: pliant_graph pliant_ops
+
+// `verify`: "ok", or what is wrong with the structure or the types of the function.
 #include "golden/golden.h"
 #include "graph/graph.h"
 #include "ops/op.h"

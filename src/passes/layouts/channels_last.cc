@@ -1,0 +1,264 @@
+#include "passes/layouts/channels_last.h"
+
+#include <algorithm>
+#include <map>
+
+#include "ops/op.h"
+
+namespace pliant::passes {
+namespace {
+
+using graph::Attrs;
+using graph::Dim;
+using graph::Node;
+using graph::TensorType;
+using graph::ValueId;
+using Answer = std::optional<ChannelsLast>;
+
+bool has_channels(const TensorType* t) { return t != nullptr && t->shape.size() >= 3 && t->shape.size() <= 5; }
+
+struct Asked {
+  const Node& node;
+  const TypeOf& type_of;
+  expr::Context& ctx;
+  const TensorType* in(size_t i) const { return i < node.inputs.size() && node.inputs[i] != graph::kNoValue ? type_of(node.inputs[i]) : nullptr; }
+  const TensorType* out(size_t i) const { return type_of(node.outputs[i]); }
+  // Input 0 and every output channels-last, the rest as they are.
+  ChannelsLast first_input() const {
+    ChannelsLast c;
+    c.inputs.assign(node.inputs.size(), Form::AsIs);
+    c.inputs[0] = Form::Last;
+    c.outputs.assign(node.outputs.size(), Form::Last);
+    c.attrs = node.attrs;
+    return c;
+  }
+};
+
+Answer unary(const Asked& a) {
+  if (!has_channels(a.in(0))) return std::nullopt;
+  return a.first_input();
+}
+
+// numpy broadcasting: every operand in the layout of the result.
+Answer broadcasting(const Asked& a) {
+  if (!has_channels(a.out(0))) return std::nullopt;
+  ChannelsLast c = a.first_input();
+  c.rank = a.out(0)->shape.size();
+  for (size_t i = 0; i < a.node.inputs.size(); ++i) {
+    const TensorType* t = a.in(i);
+    if (t == nullptr || t->shape.empty()) c.inputs[i] = Form::AsIs;
+    else c.inputs[i] = t->shape.size() == c.rank ? Form::Last : Form::Full;
+  }
+  return c;
+}
+
+// The two operands broadcast; scales and zero points are of rank 0.
+Answer quantised_binary(const Asked& a) {
+  if (!has_channels(a.out(0))) return std::nullopt;
+  ChannelsLast c = a.first_input();
+  c.rank = a.out(0)->shape.size();
+  for (size_t i : {size_t{0}, size_t{3}}) {
+    size_t rank = a.in(i)->shape.size();
+    c.inputs[i] = rank == 0 ? Form::AsIs : rank == c.rank ? Form::Last : Form::Full;
+  }
+  return c;
+}
+
+Answer with_axis(const Asked& a) {
+  if (!has_channels(a.in(0)) || !a.node.attrs.has("axis")) return std::nullopt;
+  ChannelsLast c = a.first_input();
+  c.attrs.set("axis", axis_in_last(a.node.attrs.int_or("axis", 0), a.in(0)->shape.size()));
+  return c;
+}
+
+Answer concat(const Asked& a) {
+  Answer c = with_axis(a);
+  if (c) c->inputs.assign(a.node.inputs.size(), Form::Last);
+  return c;
+}
+
+// The default axis is the last one, which is not a default any more.
+Answer along_last_axis_by_default(const Asked& a) {
+  if (!has_channels(a.in(0))) return std::nullopt;
+  ChannelsLast c = a.first_input();
+  c.attrs.set("axis", axis_in_last(a.node.attrs.int_or("axis", -1), a.in(0)->shape.size()));
+  return c;
+}
+
+// Every axis of `axes`, or of all where the attribute is absent.
+Answer with_axes(const Asked& a) {
+  if (!has_channels(a.in(0))) return std::nullopt;
+  size_t rank = a.in(0)->shape.size();
+  std::vector<int64_t> axes(rank);
+  for (size_t k = 0; k < rank; ++k) axes[k] = static_cast<int64_t>(k);
+  axes = a.node.attrs.ints_or("axes", axes);
+  for (int64_t& axis : axes) axis = axis_in_last(axis, rank);
+  ChannelsLast c = a.first_input();
+  c.attrs.set("axes", std::move(axes));
+  return c;
+}
+
+// Axes that stay keep their order, channels last when they and the batch stay and something is left between them.
+Answer reduction(const Asked& a) {
+  Answer c = with_axes(a);
+  if (!c || a.node.attrs.bool_or("keepdims", true)) return c;
+  size_t rank = a.in(0)->shape.size(), rank_left = a.out(0)->shape.size();
+  std::vector<bool> reduced(rank, false);
+  for (int64_t axis : a.node.attrs.ints_or("axes", {})) reduced[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis)] = true;
+  if (reduced[1] || rank_left <= 1 || (rank_left == 2 && !reduced[0])) {
+    c->outputs[0] = Form::AsIs;
+    return c;
+  }
+  if (reduced[0]) return std::nullopt;
+  return c;
+}
+
+Answer arg_reduction(const Asked& a) {
+  if (!a.node.attrs.bool_or("keepdims", true) || !has_channels(a.in(0))) return std::nullopt;
+  ChannelsLast c = a.first_input();
+  c.attrs.set("axis", axis_in_last(a.node.attrs.int_or("axis", 0), a.in(0)->shape.size()));
+  return c;
+}
+
+std::vector<Dim> reordered(const std::vector<Dim>& per_axis, size_t rank, size_t offset) {
+  std::vector<Dim> out;
+  for (int64_t axis : to_last(rank)) out.push_back(per_axis[offset + static_cast<size_t>(axis)]);
+  return out;
+}
+
+// Lists of one size an axis: tile, expand.
+Answer with_sizes(const Asked& a, const char* name) {
+  size_t rank = has_channels(a.in(0)) ? a.in(0)->shape.size() : 0;
+  std::vector<Dim> sizes = a.node.attrs.dims_or(name, {});
+  if (rank == 0 || sizes.size() != rank) return std::nullopt;
+  ChannelsLast c = a.first_input();
+  c.attrs.set(name, reordered(sizes, rank, 0));
+  return c;
+}
+
+Answer pad(const Asked& a) {
+  size_t rank = has_channels(a.in(0)) ? a.in(0)->shape.size() : 0;
+  std::vector<Dim> pads = a.node.attrs.dims_or("pads", {});
+  if (rank == 0 || pads.size() != 2 * rank) return std::nullopt;
+  std::vector<Dim> begins = reordered(pads, rank, 0), ends = reordered(pads, rank, rank);
+  begins.insert(begins.end(), ends.begin(), ends.end());
+  ChannelsLast c = a.first_input();
+  c.attrs.set("pads", std::move(begins));
+  return c;
+}
+
+// Indices of rank 1 keep the rank.
+Answer gather(const Asked& a) {
+  if (!has_channels(a.in(0)) || a.in(1) == nullptr || a.in(1)->shape.size() != 1) return std::nullopt;
+  ChannelsLast c = a.first_input();
+  c.attrs.set("axis", axis_in_last(a.node.attrs.int_or("axis", 0), a.in(0)->shape.size()));
+  return c;
+}
+
+// Spatial axes may be merged, split, dropped and added without moving an element, channels-last or not.
+Answer reshape(const Asked& a) {
+  const TensorType *x = a.in(0), *y = a.out(0);
+  if (!has_channels(x) || y == nullptr || y->shape.size() < 2 || y->shape.size() > 5) return std::nullopt;
+  if (x->shape[0] != y->shape[0] || x->shape[1] != y->shape[1]) return std::nullopt;
+  ChannelsLast c = a.first_input();
+  if (y->shape.size() == 2) c.outputs[0] = Form::AsIs;
+  c.attrs.set("shape", reordered(y->shape, y->shape.size(), 0));
+  return c;
+}
+
+// One scale for all, or one for each position of an axis.
+Answer quantisation(const Asked& a) {
+  if (!has_channels(a.in(0)) || a.in(1) == nullptr || a.in(1)->shape.size() > 1 || a.node.attrs.int_or("block_size", 0) != 0) return std::nullopt;
+  ChannelsLast c = a.first_input();
+  if (a.in(1)->shape.size() == 1) c.attrs.set("axis", axis_in_last(a.node.attrs.int_or("axis", 1), a.in(0)->shape.size()));
+  return c;
+}
+
+Answer dynamic_quantisation(const Asked& a) {
+  Answer c = unary(a);
+  if (c) c->outputs = {Form::Last, Form::AsIs, Form::AsIs};
+  return c;
+}
+
+// Operators with an attribute `layout`; flat positions of a max pool are those of NCHW.
+Answer with_layout(const Asked& a) {
+  if (!has_channels(a.in(0)) || a.node.attrs.string_or("layout", "NCHW") != "NCHW" || a.node.outputs.size() != 1) return std::nullopt;
+  ChannelsLast c = a.first_input();
+  c.attrs.set("layout", std::string("NHWC"));
+  return c;
+}
+
+Answer contraction(const Asked& a) {
+  Answer c = with_layout(a);
+  if (c) c->wanted = true;
+  return c;
+}
+
+using Rule = std::function<Answer(const Asked&)>;
+
+const std::map<std::string, Rule>& rules() {
+  static const std::map<std::string, Rule> table = [] {
+    std::map<std::string, Rule> t;
+    auto add = [&](const Rule& rule, std::initializer_list<const char*> names) {
+      for (const char* name : names) t[name] = rule;
+    };
+    add(unary, {"math.neg",   "math.abs",   "math.sign",  "math.exp",  "math.log",  "math.log1p", "math.expm1", "math.sqrt",  "math.rsqrt",
+                "math.recip", "math.sin",   "math.cos",   "math.tan",  "math.asin", "math.acos",  "math.atan",  "math.sinh",  "math.cosh",
+                "math.tanh",  "math.asinh", "math.acosh", "math.atanh", "math.erf", "math.sigmoid", "math.floor", "math.ceil", "math.round",
+                "math.trunc", "math.not",   "math.bit_not", "math.identity", "math.is_nan", "math.is_inf", "math.clip", "math.cast",
+                "math.bitcast", "nn.relu",  "nn.mish",    "nn.softplus", "nn.softsign", "nn.hard_swish", "nn.gelu", "nn.silu", "nn.elu",
+                "nn.celu",    "nn.selu",    "nn.leaky_relu", "nn.hard_sigmoid", "nn.thresholded_relu", "nn.shrink"});
+    add(broadcasting, {"math.add", "math.sub", "math.mul", "math.div", "math.min", "math.max", "math.atan2", "math.and", "math.or", "math.xor",
+                       "math.bit_and", "math.bit_or", "math.bit_xor", "math.shl", "math.shr", "math.eq", "math.ne", "math.lt", "math.le",
+                       "math.gt", "math.ge", "math.pow", "math.mod", "math.where", "nn.prelu"});
+    add(quantised_binary, {"quant.qlinear_add", "quant.qlinear_mul"});
+    add(concat, {"array.concat"});
+    add(with_axis, {"array.split", "array.cumsum", "array.cumprod"});
+    add(along_last_axis_by_default, {"nn.softmax", "nn.log_softmax", "nn.hardmax", "nn.lp_norm", "array.top_k"});
+    add(with_axes, {"array.slice", "array.resize"});
+    add(reduction, {"reduce.sum", "reduce.mean", "reduce.max", "reduce.min", "reduce.prod", "reduce.l1", "reduce.l2", "reduce.sum_square",
+                    "reduce.log_sum", "reduce.log_sum_exp", "reduce.any", "reduce.all"});
+    add(arg_reduction, {"reduce.arg_max", "reduce.arg_min"});
+    add([](const Asked& a) { return with_sizes(a, "repeats"); }, {"array.tile"});
+    add([](const Asked& a) { return with_sizes(a, "shape"); }, {"array.expand"});
+    add(pad, {"array.pad"});
+    add(gather, {"array.gather"});
+    add(reshape, {"array.reshape"});
+    add(quantisation, {"quant.quantize", "quant.dequantize"});
+    add(dynamic_quantisation, {"quant.dynamic_quantize"});
+    add(with_layout, {"nn.max_pool", "nn.avg_pool", "nn.lp_pool", "nn.global_avg_pool", "nn.global_max_pool", "nn.global_lp_pool", "nn.batch_norm"});
+    add(contraction, {"nn.conv", "nn.conv_transpose", "quant.conv_integer", "quant.qlinear_conv"});
+    return t;
+  }();
+  return table;
+}
+
+}  // namespace
+
+std::vector<int64_t> to_last(size_t rank) {
+  std::vector<int64_t> perm{0};
+  for (size_t k = 2; k < rank; ++k) perm.push_back(static_cast<int64_t>(k));
+  if (rank > 1) perm.push_back(1);
+  return perm;
+}
+
+std::vector<int64_t> to_first(size_t rank) {
+  std::vector<int64_t> perm{0};
+  if (rank > 1) perm.push_back(static_cast<int64_t>(rank) - 1);
+  for (size_t k = 1; k + 1 < rank; ++k) perm.push_back(static_cast<int64_t>(k));
+  return perm;
+}
+
+int64_t axis_in_last(int64_t axis, size_t rank) {
+  auto r = static_cast<int64_t>(rank);
+  if (axis < 0) axis += r;
+  return axis == 0 ? 0 : axis == 1 ? r - 1 : axis - 1;
+}
+
+std::optional<ChannelsLast> channels_last(const Node& n, const TypeOf& type_of, expr::Context& ctx) {
+  auto rule = rules().find(n.op);
+  if (rule == rules().end() || !n.regions.empty()) return std::nullopt;
+  return rule->second(Asked{n, type_of, ctx});
+}
+
+}  // namespace pliant::passes

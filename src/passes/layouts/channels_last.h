@@ -1,0 +1,32 @@
+// What every operator does when its activations are channels-last: [N, C, spatial…] held as [N, spatial…, C].
+#pragma once
+#include <functional>
+#include <optional>
+
+#include "graph/graph.h"
+
+namespace pliant::passes {
+
+// How a value is held. Full: of a broadcast operand of lower rank, extended with ones in front to `rank` and then channels-last.
+enum class Form : uint8_t { AsIs, Last, Full };
+
+// The channels-last form of one node.
+struct ChannelsLast {
+  std::vector<Form> inputs;
+  std::vector<Form> outputs;  // AsIs or Last
+  graph::Attrs attrs;
+  size_t rank = 0;     // of the Full inputs
+  bool wanted = false;  // a contraction over channels: worth moving data for
+};
+
+using TypeOf = std::function<const graph::TensorType*(graph::ValueId)>;
+// Nothing where the operator has no such form, or gains nothing from it.
+std::optional<ChannelsLast> channels_last(const graph::Node& n, const TypeOf& type_of, expr::Context& ctx);
+
+// Axis k of the channels-last form is axis perm[k] of [N, C, spatial…], and back.
+std::vector<int64_t> to_last(size_t rank);
+std::vector<int64_t> to_first(size_t rank);
+// Where an axis (in [-rank, rank)) of [N, C, spatial…] stands in the channels-last form.
+int64_t axis_in_last(int64_t axis, size_t rank);
+
+}  // namespace pliant::passes

@@ -1,0 +1,130 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "ops/op.h"
+#include "passes/layouts/min_cut.h"
+#include "passes/pass.h"
+#include "passes/rewrite/random_function_test.h"
+
+namespace pliant::passes {
+namespace {
+
+using graph::FunctionPtr;
+
+te::Array random_array(std::vector<int64_t> shape, uint64_t seed) {
+  te::Array a{DType::F32, std::move(shape), {}};
+  int64_t n = 1;
+  for (int64_t d : a.shape) n *= d;
+  std::mt19937_64 random(seed);
+  std::vector<float> values(static_cast<size_t>(n));
+  for (float& v : values) v = static_cast<float>(static_cast<double>(random() % 2001) / 1000 - 1);
+  a.data.resize(values.size() * sizeof(float));
+  if (n > 0) std::memcpy(a.data.data(), values.data(), a.data.size());
+  return a;
+}
+
+struct Sizes {
+  int64_t n, h, w;
+};
+
+Result<std::vector<te::Array>> evaluate_at(const graph::Function& f, expr::Context& ctx, Sizes s) {
+  te::Array x = random_array({s.n, 4, s.h, s.w}, 1), v = random_array({s.n, 6}, 2);
+  return ops::evaluate(f, ctx, {{x.dtype, x.shape, x.data.data()}, {v.dtype, v.shape, v.data.data()}});
+}
+
+// Different to the largest of the two sides' magnitudes; NaN equals NaN.
+void expect_close(const te::Array& a, const te::Array& b, const std::string& what) {
+  ASSERT_EQ(a.shape, b.shape) << what;
+  ASSERT_EQ(a.dtype, DType::F32) << what;
+  size_t n = a.data.size() / sizeof(float);
+  std::vector<float> x(n), y(n);
+  std::memcpy(x.data(), a.data.data(), a.data.size());
+  std::memcpy(y.data(), b.data.data(), b.data.size());
+  float size = 1e-3f;
+  for (float v : x) size = std::max(size, std::isfinite(v) ? std::abs(v) : 0);
+  for (size_t i = 0; i < n; ++i) {
+    if (std::isnan(x[i]) && std::isnan(y[i])) continue;
+    if (x[i] == y[i]) continue;
+    ASSERT_LE(std::abs(x[i] - y[i]), 2e-4f * size) << what << ", element " << i;
+  }
+}
+
+// Each pass by itself, and all of them in an order like the compiler's, give what the function gave before.
+class PassEquivalence : public testing::TestWithParam<uint64_t> {
+ protected:
+  void check(const FunctionPtr& before, const FunctionPtr& after, const std::string& what) {
+    auto structure = verify(*after, ctx_);
+    ASSERT_TRUE(structure.ok()) << what << "\n" << structure.error().text() << print(*after, ctx_);
+    auto types = ops::verify_types(*after, ctx_);
+    ASSERT_TRUE(types.ok()) << what << "\n" << types.error().text() << print(*after, ctx_);
+    std::string text = print(*after, ctx_);
+    auto parsed = graph::parse_function(text, ctx_, constants_of(*after));
+    ASSERT_TRUE(parsed.ok()) << parsed.error().text();
+    ASSERT_EQ(print(*parsed.value(), ctx_), text);
+    for (Sizes s : {Sizes{2, 5, 4}, Sizes{1, 4, 6}, Sizes{0, 5, 5}}) {
+      auto want = evaluate_at(*before, ctx_, s);
+      if (!want.ok()) continue;  // these sizes do not fit the function
+      auto got = evaluate_at(*after, ctx_, s);
+      ASSERT_TRUE(got.ok()) << what << "\n" << got.error().text() << print(*after, ctx_);
+      ++compared_;
+      for (size_t i = 0; i < want.value().size(); ++i) {
+        expect_close(want.value()[i], got.value()[i], what + "\n" + print(*before, ctx_) + "\nto\n" + text);
+      }
+    }
+  }
+  expr::Context ctx_;
+  int compared_ = 0;
+};
+
+TEST_P(PassEquivalence, KeepsWhatTheFunctionComputes) {
+  FunctionPtr f = make_random_function(ctx_, GetParam());
+  PassContext c{ctx_};
+  for (const PassDef& pass : all_passes()) {
+    auto once = pass.run(f, c);
+    ASSERT_TRUE(once.ok()) << pass.name << "\n" << once.error().text();
+    if (once.value() != f) check(f, once.value(), pass.name);
+    auto twice = pass.run(once.value(), c);
+    ASSERT_TRUE(twice.ok()) << pass.name << "\n" << twice.error().text();
+    EXPECT_EQ(twice.value(), once.value()) << pass.name << " changes its own result\n" << print(*once.value(), ctx_) << print(*twice.value(), ctx_);
+    if (HasFailure()) return;
+  }
+  FunctionPtr current = f;
+  for (const char* name : {"expand-composites", "simplify", "fold-constants", "fold-batch-norm", "simplify", "layout", "fold-constants",
+                           "simplify", "cse", "dce"}) {
+    auto next = find_pass(name)->run(current, c);
+    ASSERT_TRUE(next.ok()) << name << "\n" << next.error().text();
+    current = next.value();
+  }
+  check(f, current, "all passes");
+  EXPECT_GT(compared_, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Random, PassEquivalence, testing::Range<uint64_t>(0, 150));
+
+TEST(Passes, NamesAreUniqueAndSummarised) {
+  std::vector<std::string> names;
+  for (const PassDef& pass : all_passes()) {
+    EXPECT_FALSE(pass.summary.empty()) << pass.name;
+    EXPECT_EQ(std::count(names.begin(), names.end(), pass.name), 0) << pass.name;
+    names.push_back(pass.name);
+  }
+  EXPECT_EQ(find_pass("no-such-pass"), nullptr);
+}
+
+TEST(MinCut, TakesTheCheapestEdgesAndTheLargestSourceSide) {
+  MinCut cut;
+  size_t a = cut.add_vertex(), b = cut.add_vertex(), c = cut.add_vertex();
+  cut.add_edge(MinCut::kSource, a, 10);
+  cut.add_edge(a, b, 3);
+  cut.add_edge(b, c, 3);
+  cut.add_edge(c, MinCut::kSink, 10);
+  std::vector<bool> side = cut.source_side();
+  EXPECT_TRUE(side[a]);
+  EXPECT_TRUE(side[b]);
+  EXPECT_FALSE(side[c]);
+}
+
+}  // namespace
+}  // namespace pliant::passes

@@ -1,0 +1,13 @@
+// Random functions for the property tests of passes.
+#pragma once
+#include <random>
+
+#include "graph/graph.h"
+
+namespace pliant::passes {
+
+// A function of inputs "x" f32[n, 4, h, w] and "v" f32[n, 6] made of convolutions, normalisations, movements, reductions and
+// elementwise operators, with patterns that passes look for. The same seed gives the same function.
+graph::FunctionPtr make_random_function(expr::Context& ctx, uint64_t seed);
+
+}  // namespace pliant::passes

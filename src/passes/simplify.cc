@@ -1,0 +1,64 @@
+// Local algebra, until no rule of src/passes/rules fits: movements that move nothing, neutral elements, and activations and normalisations
+// that the model writes out.
+//
+//   %1 = array.transpose(%0) {perm=[0, 2, 1]} : f32[n, 4, m]     →     %1 = nn.relu(%0) : f32[n, m, 4]
+//   %2 = array.transpose(%1) {perm=[0, 2, 1]} : f32[n, m, 4]           return %1 "out"
+//   %3 = nn.relu(%2) : f32[n, m, 4]
+//   return %3 "out"
+#include <map>
+
+#include "passes/pass.h"
+#include "passes/rewrite/liveness.h"
+#include "passes/rules/rule.h"
+
+namespace pliant::passes {
+namespace {
+
+using graph::Node;
+
+// Each rule takes work away or moves it towards the inputs, so this is never reached by a chain of them.
+constexpr int kMostRounds = 64;
+
+using RuleTable = std::map<std::string, std::vector<Rule>, std::less<>>;
+
+RuleTable make_table() {
+  RuleTable table;
+  for (const auto& topic : {movement_rules(), activation_rules(), normalisation_rules(), contraction_rules(), arithmetic_rules()}) {
+    for (const Rule& rule : topic) table[rule.op].push_back(rule);
+  }
+  return table;
+}
+
+Result<graph::FunctionPtr> simplify_once(const graph::FunctionPtr& f, expr::Context& ctx, const RuleTable& table) {
+  Sweep sweep(f, ctx);
+  return sweep.run([&](const Node& n) -> Result<Sweep::Action> {
+    auto rules = table.find(n.op);
+    if (rules == table.end()) return Sweep::Action::Keep;
+    for (const Rule& rule : rules->second) {
+      std::optional<graph::ValueId> value = TRY(rule.apply(sweep, n));
+      if (!value || !sweep.can_replace(n.outputs[0], *value)) continue;
+      sweep.replace(n.outputs[0], *value);
+      return Sweep::Action::Drop;
+    }
+    return Sweep::Action::Keep;
+  });
+}
+
+}  // namespace
+
+PassDef pass_simplify() {
+  return {.name = "simplify",
+          .summary = "applies local algebra",
+          .run = [](const graph::FunctionPtr& f, PassContext& c) -> Result<graph::FunctionPtr> {
+            RuleTable table = make_table();
+            graph::FunctionPtr current = f;
+            for (int round = 0; round < kMostRounds; ++round) {
+              graph::FunctionPtr next = TRY(simplify_once(current, c.ctx, table));
+              if (next == current) return current;
+              current = without_dead_nodes(next, c.ctx);
+            }
+            return current;
+          }};
+}
+
+}  // namespace pliant::passes
