@@ -24,32 +24,64 @@ alignas(16) constexpr uint32_t kRound[64] = {
     0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070, 0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f,
     0x682e6ff3, 0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-uint32_t rotate(uint32_t x, int n) { return x >> n | x << (32 - n); }
 uint32_t big_endian(const std::byte* p) {
   uint32_t v;
   std::memcpy(&v, p, 4);
   return __builtin_bswap32(v);
 }
 
+// The rounds below are written for one message (T is uint32_t) and for several side by side (T is a vector of uint32_t).
+#define PLIANT_INLINE [[gnu::always_inline]] inline
+
+template <int N, class T>
+PLIANT_INLINE void rotate_xor(T& sum, const T& x) {
+  sum ^= x >> N | x << (32 - N);
+}
+template <class T>
+PLIANT_INLINE void one_round(const T& a, const T& b, const T& c, T& d, const T& e, const T& f, const T& g, T& h, const T& word,
+                             uint32_t constant) {
+  T sum1 = e ^ e, sum0 = sum1;
+  rotate_xor<6>(sum1, e), rotate_xor<11>(sum1, e), rotate_xor<25>(sum1, e);
+  rotate_xor<2>(sum0, a), rotate_xor<13>(sum0, a), rotate_xor<22>(sum0, a);
+  h += sum1 + (g ^ (e & (f ^ g))) + (word + constant);
+  d += h;
+  h += sum0 + ((a & b) | (c & (a | b)));
+}
+// One block of 16 words, which are used up.
+template <class T>
+PLIANT_INLINE void one_block(T* state, T* w) {
+  T a = state[0], b = state[1], c = state[2], d = state[3], e = state[4], f = state[5], g = state[6], h = state[7];
+  for (int i = 0; i < 64; i += 16) {
+    if (i > 0) {
+#pragma GCC unroll 16
+      for (int k = 0; k < 16; ++k) {
+        const T &x = w[(k + 1) & 15], &y = w[(k + 14) & 15];
+        T sum = x >> 3, other = y >> 10;
+        rotate_xor<7>(sum, x), rotate_xor<18>(sum, x);
+        rotate_xor<17>(other, y), rotate_xor<19>(other, y);
+        w[k] += sum + w[(k + 9) & 15] + other;
+      }
+    }
+#pragma GCC unroll 2
+    for (int k = 0; k < 16; k += 8) {
+      const uint32_t* constant = kRound + i + k;
+      one_round(a, b, c, d, e, f, g, h, w[k], constant[0]);
+      one_round(h, a, b, c, d, e, f, g, w[k + 1], constant[1]);
+      one_round(g, h, a, b, c, d, e, f, w[k + 2], constant[2]);
+      one_round(f, g, h, a, b, c, d, e, w[k + 3], constant[3]);
+      one_round(e, f, g, h, a, b, c, d, w[k + 4], constant[4]);
+      one_round(d, e, f, g, h, a, b, c, w[k + 5], constant[5]);
+      one_round(c, d, e, f, g, h, a, b, w[k + 6], constant[6]);
+      one_round(b, c, d, e, f, g, h, a, w[k + 7], constant[7]);
+    }
+  }
+  state[0] += a, state[1] += b, state[2] += c, state[3] += d, state[4] += e, state[5] += f, state[6] += g, state[7] += h;
+}
+
 void portable_block(uint32_t state[8], const std::byte* data) {
-  uint32_t w[64];
+  uint32_t w[16];
   for (int i = 0; i < 16; ++i) w[i] = big_endian(data + 4 * i);
-  for (int i = 16; i < 64; ++i) {
-    uint32_t a = w[i - 15], b = w[i - 2];
-    w[i] = w[i - 16] + w[i - 7] + (rotate(a, 7) ^ rotate(a, 18) ^ a >> 3) + (rotate(b, 17) ^ rotate(b, 19) ^ b >> 10);
-  }
-  uint32_t v[8];
-  std::memcpy(v, state, sizeof v);
-  for (int i = 0; i < 64; ++i) {
-    uint32_t choice = (v[4] & v[5]) ^ (~v[4] & v[6]);
-    uint32_t majority = (v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]);
-    uint32_t t1 = v[7] + (rotate(v[4], 6) ^ rotate(v[4], 11) ^ rotate(v[4], 25)) + choice + kRound[i] + w[i];
-    uint32_t t2 = (rotate(v[0], 2) ^ rotate(v[0], 13) ^ rotate(v[0], 22)) + majority;
-    for (int k = 7; k > 0; --k) v[k] = v[k - 1];
-    v[4] += t1;
-    v[0] = t1 + t2;
-  }
-  for (int i = 0; i < 8; ++i) state[i] += v[i];
+  one_block(state, w);
 }
 
 #if defined(__x86_64__)
@@ -92,7 +124,31 @@ __attribute__((target("sha,sse4.1,ssse3"))) void instruction_blocks(uint32_t sta
   _mm_storeu_si128(reinterpret_cast<__m128i*>(state), _mm_blend_epi16(feba, dchg, 0xf0));
   _mm_storeu_si128(reinterpret_cast<__m128i*>(state + 4), _mm_alignr_epi8(dchg, feba, 8));
 }
+
+// Eight messages of the same length at once, for CPUs that have wide vectors but no SHA instructions.
+typedef uint32_t Lanes __attribute__((vector_size(32)));
+__attribute__((target("avx2"))) void lane_blocks(Lanes state[8], const std::byte* first, size_t stride, size_t blocks) {
+  for (; blocks > 0; --blocks, first += 64) {
+    Lanes w[16];
+    for (int i = 0; i < 16; ++i) {
+      const std::byte* p = first + 4 * i;
+      for (size_t lane = 0; lane < 8; ++lane) w[i][lane] = big_endian(p + lane * stride);
+    }
+    one_block(state, w);
+  }
+}
 #endif
+
+constexpr uint32_t kInitial[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+
+Sha256 to_bytes(const uint32_t state[8]) {
+  Sha256 out;
+  for (size_t i = 0; i < 8; ++i) {
+    const uint32_t v = __builtin_bswap32(state[i]);
+    std::memcpy(out.data() + 4 * i, &v, 4);
+  }
+  return out;
+}
 
 }  // namespace
 
@@ -112,8 +168,7 @@ void sha256_blocks(Sha256Path path, uint32_t state[8], const std::byte* data, si
   for (; blocks > 0; --blocks, data += 64) portable_block(state, data);
 }
 
-Sha256Stream::Sha256Stream()
-    : state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19} {}
+Sha256Stream::Sha256Stream() { std::memcpy(state_, kInitial, sizeof state_); }
 
 void Sha256Stream::update(std::span<const std::byte> bytes) {
   total_ += bytes.size();
@@ -140,12 +195,7 @@ Sha256 Sha256Stream::finish() {
   size_t zeros = (filled_ < 56 ? 56 : 120) - filled_;
   for (int i = 0; i < 8; ++i) tail[zeros + static_cast<size_t>(i)] = static_cast<std::byte>(bits >> (56 - 8 * i));
   update({tail, zeros + 8});
-  Sha256 out;
-  for (size_t i = 0; i < 8; ++i) {
-    uint32_t v = __builtin_bswap32(state_[i]);
-    std::memcpy(out.data() + 4 * i, &v, 4);
-  }
-  return out;
+  return to_bytes(state_);
 }
 
 Sha256 sha256(std::span<const std::byte> bytes) {
@@ -154,26 +204,62 @@ Sha256 sha256(std::span<const std::byte> bytes) {
   return s.finish();
 }
 
+bool has_digest_lanes() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx2");
+#else
+  return false;
+#endif
+}
+
+void sha256_lanes(const std::byte* first, Sha256 out[kDigestLanes]) {
+#if defined(__x86_64__)
+  Lanes state[8];
+  for (int i = 0; i < 8; ++i) state[i] = Lanes{} + kInitial[i];
+  lane_blocks(state, first, kDigestPiece, kDigestPiece / 64);
+  // Every message ends in the same block: its length, all others being full.
+  alignas(64) std::byte last[64] = {std::byte{0x80}};
+  const uint64_t bits = __builtin_bswap64(kDigestPiece * 8);
+  std::memcpy(last + 56, &bits, 8);
+  lane_blocks(state, last, 0, 1);
+  for (size_t lane = 0; lane < kDigestLanes; ++lane) {
+    uint32_t one[8];
+    for (int i = 0; i < 8; ++i) one[i] = state[i][lane];
+    out[lane] = to_bytes(one);
+  }
+#else
+  for (size_t lane = 0; lane < kDigestLanes; ++lane) out[lane] = sha256({first + lane * kDigestPiece, kDigestPiece});
+#endif
+}
+
 namespace {
 struct Pieces {
   std::span<const std::byte> bytes;
+  bool in_lanes;
   std::vector<Sha256> each;
   std::atomic<size_t> next{0};
 };
+// Takes kDigestLanes pieces at a time.
 void* hash_pieces(void* argument) {
   Pieces& p = *static_cast<Pieces*>(argument);
-  for (size_t i; (i = p.next.fetch_add(1, std::memory_order_relaxed)) < p.each.size();) {
-    size_t begin = i * kDigestPiece;
-    p.each[i] = sha256(p.bytes.subspan(begin, std::min(kDigestPiece, p.bytes.size() - begin)));
+  for (size_t i; (i = p.next.fetch_add(kDigestLanes, std::memory_order_relaxed)) < p.each.size();) {
+    const size_t begin = i * kDigestPiece;
+    if (p.in_lanes && p.bytes.size() - begin >= kDigestLanes * kDigestPiece) {
+      sha256_lanes(p.bytes.data() + begin, &p.each[i]);
+      continue;
+    }
+    for (size_t k = i; k < std::min(i + kDigestLanes, p.each.size()); ++k)
+      p.each[k] = sha256(p.bytes.subspan(k * kDigestPiece, std::min(kDigestPiece, p.bytes.size() - k * kDigestPiece)));
   }
   return nullptr;
 }
 }  // namespace
 
 Sha256 digest_of(std::span<const std::byte> bytes, int threads) {
-  Pieces pieces{bytes, std::vector<Sha256>((bytes.size() + kDigestPiece - 1) / kDigestPiece)};
+  Pieces pieces{bytes, sha256_path() == Sha256Path::Portable && has_digest_lanes(),
+                std::vector<Sha256>((bytes.size() + kDigestPiece - 1) / kDigestPiece)};
   // A thread costs about as much as hashing a few pieces. One that cannot be started is done without.
-  size_t helpers = std::min(static_cast<size_t>(threads > 1 ? threads - 1 : 0), pieces.each.size() / 4);
+  size_t helpers = std::min(static_cast<size_t>(threads > 1 ? threads - 1 : 0), pieces.each.size() / kDigestLanes);
   std::vector<pthread_t> others;
   for (size_t i = 0; i < helpers; ++i) {
     pthread_t t;

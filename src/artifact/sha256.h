@@ -33,6 +33,11 @@ void sha256_blocks(Sha256Path path, uint32_t state[8], const std::byte* data, si
 // shorter). The pieces are divided over `threads`.
 inline constexpr size_t kDigestPiece = 1 << 20;
 Sha256 digest_of(std::span<const std::byte> bytes, int threads);
+// The hashes of kDigestLanes whole pieces that lie one after the other, side by side in vector registers where the CPU has
+// them (has_digest_lanes): without SHA instructions much faster than one by one.
+inline constexpr size_t kDigestLanes = 8;
+bool has_digest_lanes();
+void sha256_lanes(const std::byte* first, Sha256 out[kDigestLanes]);
 
 // The same digest of bytes that come in parts.
 class DigestStream {

@@ -49,8 +49,17 @@ TEST(sha256, instructions_agree_with_portable_code) {
   EXPECT_EQ(std::memcmp(a, b, sizeof a), 0);
 }
 
+TEST(sha256, lanes_agree_with_single_messages) {
+  if (!has_digest_lanes()) GTEST_SKIP() << "this CPU has no AVX2";
+  std::vector<std::byte> data(kDigestLanes * kDigestPiece);
+  for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<std::byte>(i * 131 + (i >> 9) * 7 + (i >> 20));
+  Sha256 lanes[kDigestLanes];
+  sha256_lanes(data.data(), lanes);
+  for (size_t i = 0; i < kDigestLanes; ++i) EXPECT_EQ(hex(lanes[i]), hex(sha256({data.data() + i * kDigestPiece, kDigestPiece}))) << i;
+}
+
 TEST(digest, does_not_depend_on_threads_or_pieces) {
-  std::vector<std::byte> data(5 * kDigestPiece + 12345);
+  std::vector<std::byte> data(19 * kDigestPiece + 12345);
   for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<std::byte>(i * 31 + i / 999);
   const Sha256 expected = digest_of(data, 1);
   EXPECT_EQ(digest_of(data, 4), expected);
