@@ -158,6 +158,7 @@ SymbolInfo& Context::mutable_info(SymbolId id) {
   impl_->range_memo.clear();
   impl_->nonneg_memo.clear();
   impl_->zero_memo.clear();
+  impl_->sample_memo.clear();
   return impl_->symbols[id];
 }
 

@@ -1,6 +1,8 @@
 // Canonical forms of Dims and the simplifications that the compiler counts on.
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "expr/expr.h"
 
 namespace pliant::expr {
@@ -160,6 +162,57 @@ TEST_F(DimTest, Substitute) {
   EXPECT_FALSE(coefficient_of(mod(n, w) + n, *n.as_symbol()).has_value());
   EXPECT_EQ(ctx.divide_exact(h * w * 12, h * 4), w * 3);
   EXPECT_FALSE(ctx.divide_exact(h + 1, w).has_value());
+}
+
+TEST_F(DimTest, MoreProofs) {
+  const Dim a = sym("a", 1), b = sym("b", 1), x = sym("x", -100);
+  const Dim i = ctx.index_symbol("i", b);
+  // A nearest-neighbour read: floordiv(i * a, b) < a for i < b.
+  EXPECT_TRUE(ctx.proves_less(floordiv(i * a, b), a));
+  // Clamped slice bounds.
+  const Dim start = max(min(x, n), c(0));
+  EXPECT_TRUE(ctx.proves_less_equal(start, n));
+  EXPECT_TRUE(ctx.proves_less_equal(c(0), n - start));
+  const Dim j = ctx.index_symbol("j", n - start);
+  EXPECT_TRUE(ctx.proves_less(j + start, n));
+  // Split parts cover the whole.
+  EXPECT_EQ(floordiv(n, 2) + (n - floordiv(n, 2)), n);
+  EXPECT_TRUE(ctx.proves_less_equal(floordiv(n, 2), n));
+  EXPECT_TRUE(ctx.proves_less_equal(ceildiv(n, 3) * 2, n * 2));
+  // Triangular loops.
+  const Dim row = ctx.index_symbol("row", n), col = ctx.index_symbol("col", row + 1);
+  EXPECT_TRUE(ctx.proves_less(col, n));
+  EXPECT_TRUE(ctx.proves_less(row * n + col, n * n));
+  // A data-dependent count below a symbolic bound.
+  SymbolInfo count;
+  count.name = "count";
+  count.upper = n * m;
+  const Dim u = ctx.symbol(count);
+  EXPECT_TRUE(ctx.proves_less_equal(u * 4 + 3, n * m * 4 + 3));
+  EXPECT_EQ(ctx.less_equal(n * m, u), Tri::Unknown);
+}
+
+TEST_F(DimTest, FactsThatChangeChangeAnswers) {
+  EXPECT_EQ(ctx.less_equal(m, n * m), Tri::Unknown);
+  ctx.mutable_info(*n.as_symbol()).lo = 1;
+  EXPECT_EQ(ctx.less_equal(m, n * m), Tri::Yes);
+}
+
+TEST_F(DimTest, ThreadsShareNodes) {
+  std::vector<std::thread> threads;
+  std::vector<std::vector<Dim>> results(4);
+  for (size_t t = 0; t < results.size(); ++t) {
+    threads.emplace_back([&, t] {
+      for (int k = 1; k < 200; ++k) {
+        const Dim d = floordiv(n * k + m, k + 1) * w + min(h, n + k);
+        EXPECT_EQ(ctx.less_equal(n, n + k), Tri::Yes);
+        EXPECT_EQ(ctx.parse_dim(d.str()).value(), d);
+        results[t].push_back(d);
+      }
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  for (const std::vector<Dim>& r : results) EXPECT_EQ(r, results[0]);
 }
 
 TEST_F(DimTest, NamesAreMadeUnique) {

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "expr/expr.h"
+#include "expr/sample.h"
 
 namespace pliant::expr {
 
@@ -65,6 +66,7 @@ struct Context::Impl {
   std::unordered_map<const DimNode*, Interval> range_memo;
   std::unordered_map<const DimNode*, Tri> nonneg_memo;
   std::unordered_map<const DimNode*, Tri> zero_memo;
+  std::unordered_map<const Atom*, Samples> sample_memo;
 };
 
 }  // namespace pliant::expr

@@ -1,9 +1,10 @@
 // Three-valued proofs. Everything is reduced to "d >= 0 for all values of its symbols", tried in this order:
 //   1. d is a constant
 //   2. the interval of d
-//   3. a common positive factor of all terms is taken out
-//   4. atoms are shifted by their lower bounds; then non-negative coefficients are enough
-//   5. one atom is eliminated: floordiv by multiplying with its divisor, min / max / broadcast by cases, mod and symbols by
+//   3. a sample of the symbols' values that contradicts ends the search (sample.h)
+//   4. a common positive factor of all terms is taken out
+//   5. atoms are shifted by their lower bounds; then non-negative coefficients are enough
+//   6. one atom is eliminated: floordiv by multiplying with its divisor, min / max / broadcast by cases, mod and symbols by
 //      their upper and lower bounds, and the smaller problem is tried again
 // Steps are bounded; a query that runs out of them is Unknown.
 #include <algorithm>
@@ -29,7 +30,7 @@ class Prover {
     if (r.hi < 0) return Tri::No;
     if (depth == 0 || steps_-- <= 0 || d->terms.size() > kMaxProofTerms) return Tri::Unknown;
     if (nonneg(d, depth)) return Tri::Yes;
-    if (nonneg(-d - 1, depth)) return Tri::No;
+    if (!some_sample_nonnegative(d) && nonneg(-d - 1, depth)) return Tri::No;
     return Tri::Unknown;
   }
 
@@ -39,6 +40,7 @@ class Prover {
     if (r.hi < 0) return false;
     if (depth == 0 || steps_-- <= 0 || d->terms.size() > kMaxProofTerms) return false;
     if (known(d)) return true;
+    if (some_sample_negative(d)) return false;
     const bool proved = search(d, depth);
     if (proved) remember(d);
     return proved;
@@ -215,6 +217,10 @@ Tri decide_zero(Context& ctx, Dim d) {
   const Interval r = ctx.range(d);
   if (r.lo > 0 || r.hi < 0 || never_zero_by_divisibility(ctx, d)) return Tri::No;
   if (r.lo == 0 && r.hi == 0) return Tri::Yes;
+  if (some_sample_nonnegative(d) && some_sample_negative(d)) {
+    const Samples s = samples_of(d);
+    if (std::find(s.begin(), s.end(), 0) != s.end()) return Tri::Unknown;
+  }
   const Tri upper = Prover(ctx).sign(d);
   if (upper == Tri::No) return Tri::No;
   const Tri lower = Prover(ctx).sign(-d);
