@@ -12,6 +12,7 @@ struct Interval {
   uint32_t first = 0, last = 0;
   uint64_t offset = 0;
   bool placed = false;  // already has its offset and stays there
+  friend bool operator==(const Interval&, const Interval&) = default;
 };
 
 class Planner {

@@ -93,8 +93,8 @@ typedef struct pliant_load_options {
 
 /* `options` may be NULL. The file must not be changed while the model is loaded. */
 PLIANT_API pliant_status pliant_load_file(const char* path, const pliant_load_options* options, pliant_model** model);
-/* From memory at a multiple of 64 that stays valid and unchanged until the model is released: constants are used in place.
- * At any other address the constants are copied. */
+/* From memory at a multiple of 64 that stays valid and unchanged until the model is released: constants are used in place. At any
+ * other address, and with PLIANT_LOAD_HUGE_PAGES, the constants are copied and the memory is not needed after the call. */
 PLIANT_API pliant_status pliant_load_memory(const void* data, size_t size, const pliant_load_options* options,
                                             pliant_model** model);
 PLIANT_API void pliant_release_model(pliant_model* model);

@@ -193,7 +193,7 @@ pliant_status Resolver::prepare_copy(uint32_t copy, PreparedList& list) {
   return PLIANT_OK;
 }
 
-pliant_status Resolver::place_epoch(uint32_t epoch, uint64_t& end) {
+pliant_status Resolver::place_epoch(uint32_t epoch, uint64_t& end, EpochCache* cache) {
   std::vector<Interval>& work = state.planner_work;
   std::vector<uint32_t>& ids = state.planner_ids;
   work.clear();
@@ -211,7 +211,15 @@ pliant_status Resolver::place_epoch(uint32_t epoch, uint64_t& end) {
     work.push_back(b);
     ids.push_back(i);
   }
-  end = std::max(end, state.planner.place(work));
+  if (cache != nullptr && cache->before == work) {
+    work = cache->after;
+    end = std::max(end, cache->end);
+  } else {
+    if (cache != nullptr) cache->before = work;
+    const uint64_t top = state.planner.place(work);
+    end = std::max(end, top);
+    if (cache != nullptr) cache->after = work, cache->end = top;
+  }
   if (end > kMostBytes) return fail(PLIANT_OUT_OF_MEMORY, "no memory for %" PRIu64 " bytes of intermediate tensors", end);
   for (size_t i = 0; i < ids.size(); ++i) buffers[ids[i]] = work[i];
   return PLIANT_OK;

@@ -13,6 +13,8 @@ State::State(const Model& model)
       slots(model.program.slot_count),
       buffers(model.program.buffers.size()),
       results(static_cast<size_t>(model.pool->threads())) {
+  for (const artifact::Instr& in : model.program.code)
+    if (in.op == artifact::Opcode::Plan && in.a >= epochs.size()) epochs.resize(in.a + 1u);
   step.pointers.reserve(model.most_pointers);
   step.patches.reserve(model.most_pointers);
   step.ints.reserve(model.most_ints);

@@ -28,6 +28,12 @@ struct alignas(128) SliceResult {
   uint32_t status;
 };
 
+// The last placement of one epoch, used again while the sizes stay the same.
+struct EpochCache {
+  std::vector<Interval> before, after;
+  uint64_t end = 0;
+};
+
 class State {
  public:
   explicit State(const Model& model);
@@ -43,6 +49,7 @@ class State {
   Planner planner;
   std::vector<Interval> planner_work;
   std::vector<uint32_t> planner_ids;
+  std::vector<EpochCache> epochs;  // of the instructions after the prefix
   std::vector<int64_t> default_shapes;  // room for the shapes of inputs that take their default
 
   // The plan for `key`, or the least recently used one, emptied, to be built.

@@ -132,7 +132,7 @@ class Run {
       switch (in.op) {
         case Opcode::Shape: PLIANT_TRY(run_shape(model_, in.a, plan.slots.data())); break;
         case Opcode::Plan:
-          PLIANT_TRY(r.place_epoch(in.a, plan.arena_bytes));
+          PLIANT_TRY(r.place_epoch(in.a, plan.arena_bytes, nullptr));
           PLIANT_TRY(state_.arena.commit(plan.arena_bytes, false));
           break;
         case Opcode::Call:
@@ -164,7 +164,7 @@ class Run {
       switch (in.op) {
         case Opcode::Shape: PLIANT_TRY(run_shape(model_, in.a, slots)); break;
         case Opcode::Plan:
-          PLIANT_TRY(r.place_epoch(in.a, end));
+          PLIANT_TRY(r.place_epoch(in.a, end, &state_.epochs[in.a]));
           PLIANT_TRY(state_.arena.commit(end, true));
           break;
         case Opcode::Call: PLIANT_TRY(execute_step(r.prepare_call(in.a, cleared_step()))); break;

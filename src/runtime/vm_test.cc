@@ -64,6 +64,35 @@ TEST(vm, sizes_an_output_from_the_data) {
   EXPECT_EQ(nonzero_positions(model.get(), {7}), (std::vector<int64_t>{0}));
 }
 
+// Between the positions and the output, buffers of an epoch whose sizes are the count's: nonzero -> copy -> copy through a kernel.
+Program second_epoch_program() {
+  Program p = nonzero_program();
+  p.buffers = {{slot(4), 0, 2, 5}, {slot(3), 1, 5, 6}, {slot(3), 1, 6, 7}};
+  p.kernels = {{"check", offset_of(Kernel::CheckPositive), {}}};
+  CallDesc call;
+  call.args = {buffer(1), buffer(2)};
+  call.tasks = call.work = slot(2);
+  p.calls = {call};
+  p.copies = {{buffer(0), buffer(1), slot(3)}, {buffer(2), output(0), slot(3)}};
+  p.code = {instr(Opcode::Shape, 0), instr(Opcode::Plan, 0), instr(Opcode::Extern, 0), instr(Opcode::Shape, 0), instr(Opcode::Plan, 1),
+            instr(Opcode::Copy, 0),  instr(Opcode::Call, 0), instr(Opcode::Copy, 1),   instr(Opcode::Return)};
+  return p;
+}
+
+TEST(vm, plans_memory_again_when_a_count_is_known) {
+  const ModelPtr model = load(second_epoch_program());
+  for (size_t n : {100u, 3u, 0u, 5000u, 100u})
+    for (size_t every : {1u, 2u, 2u, 1000u}) {
+      std::vector<float> x(n);
+      std::vector<int64_t> expected;
+      for (size_t i = 0; i < n; i += every) {
+        x[i] = 1;
+        expected.push_back(static_cast<int64_t>(i));
+      }
+      EXPECT_EQ(nonzero_positions(model.get(), x), expected) << n << " every " << every;
+    }
+}
+
 TEST(vm, callers_buffers) {
   const ModelPtr model = load(add_chain(2));
   const int64_t shape[] = {2, 3};
