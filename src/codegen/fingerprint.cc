@@ -2,6 +2,7 @@
 // on what can be proved from them.
 #include "codegen/fingerprint.h"
 
+#include <algorithm>
 #include <map>
 #include <unordered_map>
 
@@ -41,20 +42,39 @@ class Writer {
     if (info.upper) dim(*info.upper);
   }
 
+  // Terms and factors are kept in the order of their making, which differs between equal kernels: they are written sorted.
   void dim(expr::Dim d) {
-    word('(');
+    std::vector<std::string> terms;
+    std::string outer = std::move(out_);
     for (const auto& [monomial, coefficient] : d->terms) {
-      number(coefficient);
-      for (const auto& [atom, power] : monomial->factors) {
-        word(static_cast<char>('A' + static_cast<int>(atom->kind)));
+      std::vector<std::string> factors;
+      for (const auto& [factor, power] : monomial->factors) {
+        out_.clear();
+        atom(*factor);
         if (power != 1) number(power);
-        if (atom->kind == expr::AtomKind::Symbol) symbol(atom->symbol);
-        for (expr::Dim arg : atom->args) dim(arg);
-        if (atom->scalar) scalar(expr::Scalar(atom->scalar));
+        factors.push_back(std::move(out_));
       }
+      out_.clear();
+      number(coefficient);
+      std::sort(factors.begin(), factors.end());
+      for (const std::string& f : factors) out_ += f;
+      terms.push_back(std::move(out_));
+    }
+    std::sort(terms.begin(), terms.end());
+    out_ = std::move(outer);
+    word('(');
+    for (const std::string& t : terms) {
+      out_ += t;
       word('+');
     }
     word(')');
+  }
+
+  void atom(const expr::Atom& a) {
+    word(static_cast<char>('A' + static_cast<int>(a.kind)));
+    if (a.kind == expr::AtomKind::Symbol) symbol(a.symbol);
+    for (expr::Dim arg : a.args) dim(arg);
+    if (a.scalar) scalar(expr::Scalar(a.scalar));
   }
 
   void scalar(expr::Scalar s) {
@@ -91,8 +111,8 @@ class Writer {
       case loop::StmtKind::Block: break;
       case loop::StmtKind::For:
         number(static_cast<int64_t>(s.for_kind));
-        dim(s.extent);
         symbol(s.var);
+        dim(s.extent);
         break;
       case loop::StmtKind::Store:
         number(static_cast<int64_t>(s.store_kind));

@@ -35,27 +35,24 @@ Scalar rewrite_half(Scalar s) {
 }
 
 Scalar rewrite_cast(Scalar s) {
-  if (s->kind != ScalarKind::Cast) return {};
-  const DType from = s->args[0].dtype(), to = s.dtype();
-  const Scalar x = s->args[0];
-  if (is_half(from)) return to == DType::F32 || to == DType::Bool ? Scalar{} : make_cast(to, wide(x));
-  if (!is_half(to) || from == DType::F32) return {};
-  if (from == DType::F64) {
-    // Through an f32 rounded to odd, which rounds to the half as the f64 itself would: an inexact f32 gets its last bit set.
-    const Scalar nearest = make_cast(DType::F32, x);
-    const Scalar back = make_cast(DType::F64, nearest);
-    const Scalar bits = expr::make_bitcast(DType::U32, nearest);
-    auto number = [&](int64_t n) { return expr::make_const_int(*s->ctx, DType::U32, n); };
-    // Away from zero by magnitude: the step down keeps the sign.
-    const Scalar away = expr::make_binary(BinaryOp::Gt, expr::make_unary(UnaryOp::Abs, back), expr::make_unary(UnaryOp::Abs, x));
-    const Scalar is_odd = expr::make_binary(BinaryOp::Eq, expr::make_binary(BinaryOp::BitAnd, bits, number(1)), number(1));
-    const Scalar stepped = expr::make_select(away, bits - number(1), bits + number(1));
-    const Scalar exact = expr::make_binary(BinaryOp::Or, expr::make_binary(BinaryOp::Eq, back, x), expr::make_unary(UnaryOp::IsNan, x));
-    const Scalar keep = expr::make_binary(BinaryOp::Or, exact, is_odd);
-    return make_cast(to, expr::make_bitcast(DType::F32, expr::make_select(keep, bits, stepped)));
-  }
-  // Integers of up to 16 bits are exact in f32; wider ones round once on the way to f64 at most.
-  return make_cast(to, make_cast(byte_size(from) <= 2 ? DType::F32 : DType::F64, x));
+  if (s->kind != ScalarKind::Cast || !is_half(s.dtype())) return {};
+  // Halves, f32 and integers of up to 16 bits go through f32 in one rounding: the emitters do that.
+  const DType from = s->args[0].dtype();
+  if (is_half(from) || from == DType::F32 || byte_size(from) <= 2) return {};
+  // Wide integers are rounded to f64 first, where they have more than 53 bits.
+  const Scalar x = make_cast(DType::F64, s->args[0]);
+  // Through an f32 rounded to odd, which rounds to the half as the f64 itself would: an inexact f32 gets its last bit set.
+  const Scalar nearest = make_cast(DType::F32, x);
+  const Scalar back = make_cast(DType::F64, nearest);
+  const Scalar bits = expr::make_bitcast(DType::U32, nearest);
+  auto number = [&](int64_t n) { return expr::make_const_int(*s->ctx, DType::U32, n); };
+  // Away from zero by magnitude: the step down keeps the sign.
+  const Scalar away = expr::make_binary(BinaryOp::Gt, expr::make_unary(UnaryOp::Abs, back), expr::make_unary(UnaryOp::Abs, x));
+  const Scalar is_odd = expr::make_binary(BinaryOp::Eq, expr::make_binary(BinaryOp::BitAnd, bits, number(1)), number(1));
+  const Scalar stepped = expr::make_select(away, bits - number(1), bits + number(1));
+  const Scalar exact = expr::make_binary(BinaryOp::Or, expr::make_binary(BinaryOp::Eq, back, x), expr::make_unary(UnaryOp::IsNan, x));
+  const Scalar keep = expr::make_binary(BinaryOp::Or, exact, is_odd);
+  return make_cast(s.dtype(), expr::make_bitcast(DType::F32, expr::make_select(keep, bits, stepped)));
 }
 
 }  // namespace pliant::codegen::rules

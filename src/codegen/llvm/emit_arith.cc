@@ -224,15 +224,7 @@ Value* Emitter::int_power(DType t, Value* x, Value* y) {
     auto* loop = llvm::BasicBlock::Create(llvm_, "loop", f);
     auto* done = llvm::BasicBlock::Create(llvm_, "done", f);
     b_.SetInsertPoint(entry);
-    Value* none = b_.CreateICmpSLE(f->getArg(1), b_.getInt64(0));
-    // A negative power is 1 / x^n: 0 unless x is 1 or -1.
-    Value* negative = b_.CreateICmpSLT(f->getArg(1), b_.getInt64(0));
-    Value* minus_one = b_.CreateICmpEQ(f->getArg(0), b_.getInt64(~uint64_t{0}));
-    Value* is_odd = b_.CreateTrunc(f->getArg(1), b_.getInt1Ty());
-    Value* of_unit = b_.CreateSelect(b_.CreateICmpEQ(f->getArg(0), b_.getInt64(1)), b_.getInt64(1),
-                                     b_.CreateSelect(minus_one, b_.CreateSelect(is_odd, b_.getInt64(~uint64_t{0}), b_.getInt64(1)),
-                                                     b_.getInt64(0)));
-    Value* early = b_.CreateSelect(negative, of_unit, b_.getInt64(1));
+    Value* none = b_.CreateIsNull(f->getArg(1));
     b_.CreateCondBr(none, done, loop);
     b_.SetInsertPoint(loop);
     auto* result = b_.CreatePHI(i64, 2);
@@ -250,19 +242,32 @@ Value* Emitter::int_power(DType t, Value* x, Value* y) {
     b_.CreateCondBr(b_.CreateIsNull(half), done, loop);
     b_.SetInsertPoint(done);
     auto* out = b_.CreatePHI(i64, 2);
-    out->addIncoming(early, entry);
+    out->addIncoming(b_.getInt64(1), entry);
     out->addIncoming(next, loop);
     b_.CreateRet(out);
   }
   auto widen = [&](Value* v) { return is_signed_int(t) ? b_.CreateSExt(v, i64) : b_.CreateZExt(v, i64); };
-  if (!x->getType()->isVectorTy()) return b_.CreateTrunc(b_.CreateCall(f, {widen(x), widen(y)}), x->getType());
-  Value* out = llvm::PoisonValue::get(x->getType());
-  for (int64_t i = 0; i < lanes_; ++i) {
-    const uint64_t lane = static_cast<uint64_t>(i);
-    Value* p = b_.CreateCall(f, {widen(b_.CreateExtractElement(x, lane)), widen(b_.CreateExtractElement(y, lane))});
-    out = b_.CreateInsertElement(out, b_.CreateTrunc(p, type(t, false)), lane);
+  Value* power = nullptr;
+  if (!x->getType()->isVectorTy()) {
+    power = b_.CreateTrunc(b_.CreateCall(f, {widen(x), widen(y)}), x->getType());
+  } else {
+    power = llvm::PoisonValue::get(x->getType());
+    for (int64_t i = 0; i < lanes_; ++i) {
+      const uint64_t lane = static_cast<uint64_t>(i);
+      Value* p = b_.CreateCall(f, {widen(b_.CreateExtractElement(x, lane)), widen(b_.CreateExtractElement(y, lane))});
+      power = b_.CreateInsertElement(power, b_.CreateTrunc(p, type(t, false)), lane);
+    }
   }
-  return out;
+  if (!is_signed_int(t)) return power;
+  // A negative power is 1 / x^n: 0 unless x is 1 or -1.
+  llvm::Type* ty = x->getType();
+  Value* zero = llvm::Constant::getNullValue(ty);
+  Value* one = llvm::ConstantInt::get(ty, 1);
+  Value* minus_one = llvm::Constant::getAllOnesValue(ty);
+  Value* is_odd = b_.CreateICmpNE(b_.CreateAnd(y, one), zero);
+  Value* of_minus_one = b_.CreateSelect(is_odd, minus_one, one);
+  Value* of_unit = b_.CreateSelect(b_.CreateICmpEQ(x, one), one, b_.CreateSelect(b_.CreateICmpEQ(x, minus_one), of_minus_one, zero));
+  return b_.CreateSelect(b_.CreateICmpSLT(y, zero), of_unit, power);
 }
 
 Value* Emitter::binary(BinaryOp op, DType t, Value* x, Value* y) {
@@ -335,15 +340,14 @@ Value* Emitter::cast(DType to, DType from, Value* x) {
   const bool vec = x->getType()->isVectorTy();
   llvm::Type* target = type(to, vec);
   if (to == DType::Bool) {
+    if (from == DType::F16 || from == DType::BF16) return cast(to, DType::F32, widen_half(from, x));
     if (is_float(from)) return b_.CreateFCmpUNE(x, llvm::Constant::getNullValue(x->getType()));
     return b_.CreateICmpNE(x, llvm::Constant::getNullValue(x->getType()));
   }
-  const bool half_from = from == DType::F16 || from == DType::BF16;
-  const bool half_to = to == DType::F16 || to == DType::BF16;
-  if (half_from || half_to) {
-    PLIANT_CHECK(half_from ? to == DType::F32 : from == DType::F32)
-        << "cast of " << pliant::name_of(from) << " to " << pliant::name_of(to) << " was not legalised";
-    return half_from ? widen_half(from, x) : narrow_half(to, x);
+  if (from == DType::F16 || from == DType::BF16) return cast(to, DType::F32, widen_half(from, x));
+  if (to == DType::F16 || to == DType::BF16) {
+    PLIANT_CHECK(from == DType::F32 || byte_size(from) <= 2) << "cast of " << pliant::name_of(from) << " to a half was not legalised";
+    return narrow_half(to, cast(DType::F32, from, x));
   }
   if (is_float(from) && is_float(to)) return to == DType::F64 ? b_.CreateFPExt(x, target) : b_.CreateFPTrunc(x, target);
   if (is_float(from)) {
