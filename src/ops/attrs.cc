@@ -99,6 +99,11 @@ AttrSpec optional_attr(std::string name, AttrKind kind, std::string doc) {
   return {std::move(name), std::nullopt, std::move(doc), kind, true};
 }
 
+std::vector<AttrSpec> operator+(std::vector<AttrSpec> a, std::vector<AttrSpec> b) {
+  a.insert(a.end(), std::make_move_iterator(b.begin()), std::make_move_iterator(b.end()));
+  return a;
+}
+
 int64_t AttrReader::as_int(const std::string& name) const { return read<int64_t>(attrs, name); }
 double AttrReader::as_float(const std::string& name) const { return read<double>(attrs, name); }
 bool AttrReader::as_bool(const std::string& name) const { return read<bool>(attrs, name); }

@@ -34,6 +34,8 @@ AttrSpec attr(std::string name, AttrValue fallback, std::string doc = "");
 AttrSpec required_attr(std::string name, AttrKind kind, std::string doc = "");
 AttrSpec optional_attr(std::string name, AttrKind kind, std::string doc = "");
 
+std::vector<AttrSpec> operator+(std::vector<AttrSpec> a, std::vector<AttrSpec> b);
+
 // Reads attributes that `normalise_attrs` has filled in; a missing one or the wrong kind is a PLIANT_CHECK.
 struct AttrReader {
   const Attrs& attrs;

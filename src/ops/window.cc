@@ -107,9 +107,4 @@ std::vector<AttrSpec> window_attrs() {
           attr("auto_pad", "notset", "notset, valid, same_upper or same_lower; all but notset ignore pads")};
 }
 
-std::vector<AttrSpec> operator+(std::vector<AttrSpec> a, std::vector<AttrSpec> b) {
-  a.insert(a.end(), std::make_move_iterator(b.begin()), std::make_move_iterator(b.end()));
-  return a;
-}
-
 }  // namespace pliant::ops

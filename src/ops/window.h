@@ -38,6 +38,5 @@ Result<Window> read_window(DefineContext& c, const std::vector<Dim>& input, cons
 
 std::vector<AttrSpec> window_attrs();
 inline AttrSpec layout_attr() { return attr("layout", "NCHW", "where the channels of activations stand: NCHW (second) or NHWC (last)"); }
-std::vector<AttrSpec> operator+(std::vector<AttrSpec> a, std::vector<AttrSpec> b);
 
 }  // namespace pliant::ops

@@ -9,7 +9,7 @@ Result<int64_t> axis_of(DefineContext& c) {
   return static_cast<int64_t>(TRY(c.axis(c.attr().as_int("axis"), c.in(0)->rank())));
 }
 
-Result<std::vector<TensorType>> infer(DefineContext& c) {
+Result<std::vector<TensorType>> infer_types(DefineContext& c) {
   const te::Tensor &x = c.in(0), &condition = c.in(1);
   if (condition->dtype != DType::Bool || condition->rank() != 1) return c.fail("type-mismatch", "the condition must be bool of rank 1");
   int64_t axis = TRY(axis_of(c));
@@ -53,7 +53,7 @@ OpDef op_array_compress() {
           .attrs = {optional_attr("axis", AttrKind::Int, "the axis; absent: the flattened input")},
           .min_inputs = 2,
           .max_inputs = 2,
-          .kernel = {infer, reference, "compress", ints},
+          .kernel = {infer_types, reference, "compress", ints},
           .samples = {"f32[M,N] bool[M] M=4 N=3 axis=0", "i64[M,N] bool[K] M=3 N=4 K=2 axis=-1", "f16[M,N] bool[5] M=2 N=4"}};
 }
 

@@ -4,7 +4,7 @@
 namespace pliant::ops {
 namespace {
 
-Result<std::vector<TensorType>> infer(DefineContext& c) {
+Result<std::vector<TensorType>> infer_types(DefineContext& c) {
   const te::Tensor& x = c.in(0);
   Dim n = c.fresh_dim("nonzero", expr::product(c.ctx(), x->shape));
   return std::vector{TensorType{DType::I64, {c.dim(static_cast<int64_t>(x->rank())), n}}};
@@ -33,7 +33,7 @@ Arrays reference(const Attrs&, const std::vector<te::ArrayView>& in) {
 OpDef op_array_nonzero() {
   return {.name = "array.nonzero",
           .doc = "The coordinates of the elements that are not zero, i64 [rank, n], in row-major order.",
-          .kernel = {infer, reference, "nonzero", nullptr},
+          .kernel = {infer_types, reference, "nonzero", nullptr},
           .samples = {"f32[M,N] M=3 N=4", "bool[M] M=6", "i64[A,B,C] A=2 B=1 C=3", "i32[]"}};
 }
 

@@ -7,7 +7,7 @@
 namespace pliant::ops {
 namespace {
 
-Result<std::vector<TensorType>> infer(DefineContext& c) {
+Result<std::vector<TensorType>> infer_types(DefineContext& c) {
   const te::Tensor& x = c.in(0);
   size_t axis = TRY(c.axis(c.attr().as_int("axis"), x->rank()));
   Dim k = c.attr().as_dim("k");
@@ -60,7 +60,7 @@ OpDef op_array_top_k() {
           .attrs = {attr("axis", -1, "the axis"), required_attr("k", AttrKind::Dim, "how many"), attr("largest", true, "the largest, else the smallest"),
                     attr("sorted", true, "in order; the order is kept in any case")},
           .outputs = 2,
-          .kernel = {infer, reference, "top_k", ints},
+          .kernel = {infer_types, reference, "top_k", ints},
           .samples = {"f32[M,N] M=3 N=5 k=2 outputs=2", "i64[M,N] M=4 N=2 axis=0 k=3 largest=false outputs=2", "f32[M] M=5 K=3 k=K outputs=2"}};
 }
 

@@ -12,7 +12,7 @@ Result<int64_t> axis_of(DefineContext& c) {
   return static_cast<int64_t>(TRY(c.axis(c.attr().as_int("axis"), c.in(0)->rank())));
 }
 
-Result<std::vector<TensorType>> infer(DefineContext& c) {
+Result<std::vector<TensorType>> infer_types(DefineContext& c) {
   const te::Tensor& x = c.in(0);
   int64_t axis = TRY(axis_of(c));
   std::vector<Dim> shape = x->shape;
@@ -81,7 +81,7 @@ OpDef op_array_unique() {
                  "distinct ones, and counts.",
           .attrs = {optional_attr("axis", AttrKind::Int, "the axis; absent: the flattened input"), attr("sorted", true, "ascending; else in order of first occurrence")},
           .outputs = 4,
-          .kernel = {infer, reference, "unique", ints},
+          .kernel = {infer_types, reference, "unique", ints},
           .samples = {"i64[M] M=9 outputs=4", "i32[M] M=7 sorted=false outputs=4", "i8[M,N] M=5 N=2 axis=0 outputs=3", "f32[M,N] M=2 N=3"}};
 }
 
