@@ -36,7 +36,7 @@ Status Schedule::compute_at(std::string_view buffer, std::string_view at) {
     index.push_back(e.rename(p.loops[k]->var, part.count[k]));
     vars[p.loops[k]->var] = part.start[k] + index[k];
   }
-  StmtPtr fill = redirect(loop::substitute(p.body, vars), b.id, b.id, region->base, {}, e.ctx);
+  StmtPtr fill = redirect(e.substitute(p.body, vars), b.id, b.id, region->base, {}, e.ctx);
   for (size_t k = p.loops.size(); k-- > 0;) fill = loop::make_for(*index[k].as_symbol(), part.count[k], ForKind::Serial, fill);
   StmtPtr body = redirect(in.body, b.id, b.id, region->base, {}, e.ctx);
   Buffer tile = b;

@@ -111,7 +111,7 @@ std::vector<std::pair<Dim, Dim>> equations(const Access& a, const Access& b) {
     std::pair<Dim, Dim> whole{x->args[0], y->args[0]};
     if (!has(whole) && has({expr::mod(x->args[0], x->args[1]), expr::mod(y->args[0], y->args[1])})) {
       eq.push_back(whole);
-      k = 0;
+      k = SIZE_MAX;  // from the first again
     }
   }
   return eq;
@@ -192,12 +192,12 @@ bool ordered(const Access& a, const Access& b) {
   return !(a.is_update() && b.is_update() && a.kind == b.kind);
 }
 
-const Access* carried(const std::vector<Access>& first, const std::vector<Access>& second, SymbolId var, const Extents& vary,
+std::optional<BufferId> carried(const std::vector<Access>& first, const std::vector<Access>& second, SymbolId var, const Extents& vary,
                       const Edit& e) {
   for (const Access& a : first)
     for (const Access& b : second)
-      if (ordered(a, b) && !determined(a, b, {var}, vary, e).count(var)) return &a;
-  return nullptr;
+      if (ordered(a, b) && !determined(a, b, {var}, vary, e).count(var)) return a.buffer;
+  return std::nullopt;
 }
 
 }  // namespace pliant::schedule

@@ -32,9 +32,9 @@ std::set<SymbolId> determined(const Access& a, const Access& b, const std::set<S
 // Whether a pair matters for the order in which the two are done: one writes, and they are not updates of one kind.
 bool ordered(const Access& a, const Access& b);
 
-// A buffer for which two iterations of loop `var` may touch one element by an ordered pair, one access from each list; null when there is
+// A buffer for which two iterations of loop `var` may touch one element by an ordered pair, one access from each list; nothing when there is
 // none. `vary` as above.
-const Access* carried(const std::vector<Access>& first, const std::vector<Access>& second, SymbolId var, const Extents& vary,
+std::optional<BufferId> carried(const std::vector<Access>& first, const std::vector<Access>& second, SymbolId var, const Extents& vary,
                       const Edit& e);
 
 }  // namespace pliant::schedule

@@ -156,12 +156,19 @@ Dim Edit::rename(SymbolId var, Dim extent) {
   Dim index = make_index(name, extent, expr::kNoLimit);
   vars_[name] = *index.as_symbol();
   copy_facts(var, index, {{var, index}});
-  for (EvenTile& t : even_tiles) {
-    if (t.outer != var) continue;
-    t.outer = *index.as_symbol();
-    t.start = expr::substitute(t.start, {{var, index}});
-  }
   return index;
+}
+
+StmtPtr Edit::substitute(const StmtPtr& body, const expr::DimMap& map) {
+  for (auto& [var, extent] : loops_below(body)) {
+    if (auto it = padded.find(var); it != padded.end()) it->second = expr::substitute(it->second, map);
+    for (EvenTile& t : even_tiles) {
+      if (t.inner != var) continue;
+      t.start = expr::substitute(t.start, map);
+      if (auto outer = map.find(t.outer); outer != map.end() && outer->second.as_symbol()) t.outer = *outer->second.as_symbol();
+    }
+  }
+  return loop::substitute(body, map);
 }
 
 StmtPtr Edit::copy(const StmtPtr& root) {

@@ -49,6 +49,8 @@ class Edit {
   Dim copy_index(SymbolId var, Dim extent);
   // A variable that takes over the name of `var`, for a loop that may run further.
   Dim rename(SymbolId var, Dim extent);
+  // `body` with symbols replaced, in what is known of its loops too.
+  StmtPtr substitute(const StmtPtr& body, const expr::DimMap& map);
   // A copy whose loops and buffers have fresh names derived from the old ones.
   StmtPtr copy(const StmtPtr& s);
 

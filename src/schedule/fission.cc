@@ -13,25 +13,16 @@ Status Schedule::fission(std::string_view name) {
   Extents vary = loops_below(old);
   for (size_t a = 0; a < parts.size(); ++a)
     for (size_t b = a + 1; b < parts.size(); ++b)
-      if (const Access* hit = carried(accesses_of(parts[a]), accesses_of(parts[b]), old->var, vary, e))
+      if (auto hit = carried(accesses_of(parts[a]), accesses_of(parts[b]), old->var, vary, e))
         return e.refuse("statements " + std::to_string(a + 1) + " and " + std::to_string(b + 1) + " of loop " + std::string(name) +
-                        " touch the same elements of %" + loop::find_buffer(e.function, hit->buffer)->name +
+                        " touch the same elements of %" + loop::find_buffer(e.function, *hit)->name +
                         " in different iterations");
   std::vector<StmtPtr> loops{loop::make_for(old->var, old->extent, old->for_kind, parts[0])};
   for (size_t k = 1; k < parts.size(); ++k) {
     Dim i = e.copy_index(old->var, old->extent);
     expr::DimMap renamed{{old->var, i}};
     e.copy_facts(old->var, i, renamed);
-    // Facts of loops inside the part speak of the old variable.
-    for (auto& [var, extent] : loops_below(parts[k])) {
-      if (auto it = e.padded.find(var); it != e.padded.end()) it->second = expr::substitute(it->second, renamed);
-      for (EvenTile& t : e.even_tiles) {
-        if (t.inner != var || t.outer != old->var) continue;
-        t.outer = *i.as_symbol();
-        t.start = expr::substitute(t.start, renamed);
-      }
-    }
-    loops.push_back(loop::make_for(*i.as_symbol(), old->extent, old->for_kind, loop::substitute(parts[k], renamed)));
+    loops.push_back(loop::make_for(*i.as_symbol(), old->extent, old->for_kind, e.substitute(parts[k], renamed)));
   }
   e.replace(old, loop::make_block(std::move(loops)));
   return e.commit();

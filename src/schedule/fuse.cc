@@ -22,7 +22,7 @@ Status Schedule::fuse(std::string_view outer, std::string_view inner, std::strin
   Dim f = TRY(e.new_index(fused, extent));
   // The divisor is positive wherever it is evaluated: inside a loop that does not run at all when it is 0.
   Dim d = in->extent;
-  StmtPtr body = loop::substitute(in->body[0], {{out->var, expr::floordiv(f, d)}, {in->var, expr::mod(f, d)}});
+  StmtPtr body = e.substitute(in->body[0], {{out->var, expr::floordiv(f, d)}, {in->var, expr::mod(f, d)}});
   e.replace(out, loop::make_for(*f.as_symbol(), extent, out->for_kind, body));
   return e.commit();
 }

@@ -30,7 +30,7 @@ StmtPtr widened(Edit& e, const StmtPtr& loop, int64_t limit) {
   const expr::SymbolInfo& info = e.ctx.info(loop->var);
   if (!info.upper && info.hi >= limit - 1) return loop;
   Dim var = e.rename(loop->var, e.ctx.constant(limit));
-  StmtPtr body = loop::substitute(loop->body[0], {{loop->var, var}});
+  StmtPtr body = e.substitute(loop->body[0], {{loop->var, var}});
   return loop::make_for(*var.as_symbol(), loop->extent, loop->for_kind, body);
 }
 

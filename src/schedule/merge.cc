@@ -18,13 +18,11 @@ Status Schedule::merge(std::string_view first, std::string_view second) {
   if (a->for_kind != b->for_kind)
     return e.refuse(std::string("one loop is ") + loop::name_of(a->for_kind) + ", the other " + loop::name_of(b->for_kind));
   expr::DimMap renamed{{b->var, e.ctx.symbol_dim(a->var)}};
-  StmtPtr body = loop::substitute(b->body[0], renamed);
+  StmtPtr body = e.substitute(b->body[0], renamed);
   StmtPtr merged = loop::make_for(a->var, a->extent, a->for_kind, loop::make_block({a->body[0], body}));
-  if (const Access* hit = carried(accesses_of(a->body[0]), accesses_of(body), a->var, loops_below(merged), e))
-    return e.refuse("the loops touch the same elements of %" + loop::find_buffer(e.function, hit->buffer)->name +
+  if (auto hit = carried(accesses_of(a->body[0]), accesses_of(body), a->var, loops_below(merged), e))
+    return e.refuse("the loops touch the same elements of %" + loop::find_buffer(e.function, *hit)->name +
                     " in different iterations");
-  for (auto& [var, extent] : e.padded) extent = expr::substitute(extent, renamed);
-  std::erase_if(e.even_tiles, [&](auto& t) { return t.outer == b->var || t.inner == b->var; });
   std::vector<StmtPtr> now(around.begin(), at);
   now.push_back(merged);
   now.insert(now.end(), at + 2, around.end());

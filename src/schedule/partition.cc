@@ -37,15 +37,9 @@ Status Schedule::partition(std::string_view name, std::string_view main, std::st
     return guarded ? loop::make_for(s->var, s->extent, s->for_kind, s->body[0]->body[0]) : s;
   });
   StmtPtr rest = e.copy(old->body[0]);
-  auto placed = [&](const StmtPtr& body, Dim at) { return loop::substitute(body, {{old->var, at}}); };
+  auto placed = [&](const StmtPtr& body, Dim at) { return e.substitute(body, {{old->var, at}}); };
   StmtPtr first = loop::make_for(*m.as_symbol(), count, ForKind::Serial, placed(whole, m));
   StmtPtr second = loop::make_for(*t.as_symbol(), old->extent - count, ForKind::Serial, placed(rest, count + t));
-  auto moved = [&](const StmtPtr& body, Dim at) {
-    for (auto& [var, extent] : loops_below(body))
-      if (auto it = e.padded.find(var); it != e.padded.end()) it->second = expr::substitute(it->second, {{old->var, at}});
-  };
-  moved(first, m);
-  moved(second, count + t);
   e.replace(old, loop::make_block({first, second}));
   return e.commit();
 }

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "loop/walk.h"
+#include "schedule/equivalence.h"
+
 namespace pliant::schedule {
 namespace {
 
@@ -17,33 +20,155 @@ const char* kMatmul = R"(kernel matmul(%a: f32[m, k], %b: f32[k, n] const, %bias
   }
 }
 )";
-const char* kTrace = R"(repack b 1 32 [1, 0, 2] -> bp
-split i 14 -> io ii
-split j 32 -> jo ji
-reorder jo io ii ji
-fission ji
-fission ii
-reorder p ii.1 ji.1
-cache_write c at io -> acc local
-pad ji
-pad ji.1
-vectorize ji
-vectorize ji.1
-vectorize ji.2
-parallel jo
-parallel io
-specialize ii at io unroll [14, 3]
-)";
 
-TEST(Schedule, Demo) {
+class Scheduled {
+ public:
+  explicit Scheduled(const std::string& kernel) : before_(parsed(kernel)), s(before_, ctx) {}
+  loop::Function parsed(const std::string& kernel) {
+    auto f = loop::parse(kernel, ctx);
+    if (!f.ok()) throw std::runtime_error(f.error().text());
+    return f.take();
+  }
+  std::string apply(const std::string& trace) {
+    auto r = s.replay(trace);
+    return r.ok() ? "" : r.error().diagnostics[0].message;
+  }
+  std::string fault(int rounds) {
+    auto r = check_equivalence(before_, s, 7, rounds);
+    return r.ok() ? "" : r.error().text();
+  }
+  std::string text() { return loop::print(s.function(), ctx); }
+
   expr::Context ctx;
-  auto f = loop::parse(kMatmul, ctx);
-  ASSERT_TRUE(f.ok()) << f.error().text();
-  Schedule s(f.take(), ctx);
-  auto r = s.replay(kTrace);
-  EXPECT_TRUE(r.ok()) << r.error().text();
-  puts(loop::print(s.function(), ctx).c_str());
-  EXPECT_EQ(s.trace(), kTrace);
+
+ private:
+  loop::Function before_;
+
+ public:
+  Schedule s;
+};
+
+TEST(Schedule, RegisterTilesOfEveryHeight) {
+  Scheduled k(kMatmul);
+  EXPECT_EQ(k.apply(R"(
+    repack b 1 32 [1, 0, 2] -> bp
+    split i 14 -> io ii
+    split j 32 -> jo ji
+    reorder jo io ii ji
+    fission ji
+    fission ii
+    reorder p ii.1 ji.1
+    cache_write c at io -> acc local
+    pad ji
+    pad ji.1
+    vectorize ji
+    vectorize ji.1
+    vectorize ji.2
+    parallel jo
+    parallel io
+    specialize ii at io unroll)"),
+            "");
+  EXPECT_EQ(k.fault(60), "");
+  int tiles = 0, unrolled = 0, vectors = 0, others = 0;
+  loop::for_each(k.s.function().body, [&](const loop::Stmt& s) {
+    tiles += s.kind == loop::StmtKind::Alloc;
+    if (s.kind != loop::StmtKind::For) return;
+    unrolled += s.for_kind == loop::ForKind::Unroll;
+    vectors += s.for_kind == loop::ForKind::Vector;
+    others += s.for_kind == loop::ForKind::Serial;
+  });
+  EXPECT_EQ(tiles, 14);
+  EXPECT_EQ(unrolled, 3 * 14);
+  EXPECT_EQ(vectors, 3 * 14);
+  EXPECT_EQ(others, 14) << "only the loops over k run";
+}
+
+TEST(Schedule, AnEquivalenceCheckFindsADifference) {
+  expr::Context ctx;
+  auto a = loop::parse("kernel f(%x: f32[n], %y: f32[n] out) { for i in n { %y[i] = %x[i] } }", ctx);
+  auto b = loop::parse("kernel f(%x: f32[n], %y: f32[n] out) { for i in n { if index(i) != 3i64 { %y[i] = %x[i] } } }", ctx);
+  ASSERT_TRUE(a.ok() && b.ok());
+  EXPECT_FALSE(check_equivalence(a.value(), Schedule(b.value(), ctx), 1, 20).ok());
+}
+
+TEST(Schedule, EqualNamesAreToldApart) {
+  Scheduled k("kernel f(%x: f32[n], %y: f32[n] out) { for i in n { %y[i] = %x[i] } for i in n { %y[i] += %x[i] } }");
+  std::vector<std::string> names;
+  for (const LoopInfo& l : k.s.loops()) names.push_back(l.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"i", "i.1"}));
+  EXPECT_EQ(k.apply("merge i i.1\nsplit i 4 -> io ii"), "");
+  EXPECT_EQ(k.fault(10), "");
+}
+
+TEST(Schedule, NamesDoNotDependOnTheContext) {
+  std::string kernel = "kernel f(%x: f32[n], %y: f32[n] out) { for i in n { %y[i] = %x[i] } }", trace = "split i 4 -> io ii\nvectorize ii\n";
+  expr::Context ctx;
+  for (const char* taken : {"io", "ii", "io_1"}) ctx.symbol({.name = taken});
+  auto f = loop::parse(kernel, ctx);
+  ASSERT_TRUE(f.ok());
+  Schedule first(f.value(), ctx), second(f.value(), ctx);
+  ASSERT_TRUE(first.replay(trace).ok());
+  ASSERT_TRUE(second.replay(first.trace()).ok());
+  EXPECT_EQ(loop::print(first.function(), ctx), loop::print(second.function(), ctx));
+}
+
+TEST(Schedule, RefusalsSayWhy) {
+  auto why = [](const std::string& kernel, const std::string& trace) {
+    Scheduled k(kernel);
+    std::string before = k.text(), message = k.apply(trace);
+    EXPECT_EQ(k.s.trace().empty(), k.text() == before);
+    return message;
+  };
+  const char* copy = "kernel f(%x: f32[n], %y: f32[n] out) { for i in n { %y[i] = %x[i] } }";
+  EXPECT_EQ(why(copy, "split q 4 -> a b"), "there is no loop q; the loops are i");
+  EXPECT_EQ(why(copy, "split i 0 -> a b"), "the factor is not positive");
+  EXPECT_EQ(why(copy, "split i 4 -> a i"), "there already is a loop i");
+  EXPECT_EQ(why(copy, "unroll i"), "the extent of loop i is not constant; `mask`, `pad` or `specialize` make it so");
+  EXPECT_EQ(why(copy, "vectorize i"), "the extent of loop i has no constant bound");
+  EXPECT_EQ(why(copy, "fission i"), "loop i holds one statement");
+  EXPECT_EQ(why(copy, "cache_write z at i -> t local"), "there is no buffer z");
+  EXPECT_EQ(why(copy, "repack y 0 4 [0, 1] -> q"), "%y is not a param that is only read");
+  EXPECT_EQ(why(copy, "repack x 0 4 [0, 2] -> q"), "the order is not a permutation of 2 dims");
+  EXPECT_EQ(why(copy, "inline x"), "%x is not an allocated buffer");
+  EXPECT_EQ(why(copy, "partition i -> a b"), "no loop inside has an extent min(F, E - i*F)");
+
+  const char* scan = "kernel f(%y: f32[n + 1, m] out) { for i in n { for j in m { %y[i + 1, j] = %y[i, j] + 1f32 } } }";
+  EXPECT_EQ(why(scan, "parallel i"), "iterations of loop i touch the same elements of %y");
+  EXPECT_EQ(why(scan, "split i 4 -> a b\nvectorize b"), "iterations of loop b touch the same elements of %y");
+  EXPECT_EQ(why(scan, "reorder j i\nparallel j"), "");
+  const char* skewed = "kernel f(%y: f32[n + 1, m + 1] out) { for i in n { for j in m { %y[i + 1, j] = %y[i, j + 1] } } }";
+  EXPECT_EQ(why(skewed, "reorder j i"), "iterations touch the same elements of %y in an order that would change");
+  const char* last = "kernel f(%x: f32[n, m], %y: f32[n] out) { for i in n { for j in m { %y[i] = %x[i, j] } } }";
+  EXPECT_EQ(why(last, "reorder j i"), "");
+  EXPECT_EQ(why(last, "split j 4 -> a b\nreorder b a"), "the extent of loop b depends on a");
+  EXPECT_EQ(why(last, "split j 4 -> a b\nmask b\nreorder b a"), "iterations touch the same elements of %y in an order that would change");
+  EXPECT_EQ(why(kMatmul, "reorder p i"), "loop j holds more than the next loop; `fission` may separate it");
+  EXPECT_EQ(why(last, "parallel j"), "loop j is not outermost among parallel loops");
+  EXPECT_EQ(why(last, "parallel i\nreorder j i"), "the result would be malformed: parallel loop i is not outermost");
+
+  const char* sum = "kernel f(%x: f32[n], %y: f32[] out) { for i in n { %y[] += %x[i] } }";
+  EXPECT_EQ(why(sum, "parallel i"), "iterations of loop i touch the same elements of %y");
+  EXPECT_EQ(why(sum, "split i 8 -> a b\nvectorize b"), "");
+  EXPECT_EQ(why(sum, "split i 8 -> a b\npad b"), "the body reads %x, which may end before iteration 7 of b");
+
+  const char* shifted = "kernel f(%x: f32[n], %y: f32[n + 1] out, %z: f32[n] out) { for i in n { %y[i + 1] = %x[i] %z[i] = %y[i] } }";
+  EXPECT_EQ(why(shifted, "fission i"), "statements 1 and 2 of loop i touch the same elements of %y in different iterations");
+  EXPECT_EQ(why(kMatmul, "split j 8 -> a b\npad b"), "the body writes %c, which may end before iteration 7 of b");
+  EXPECT_EQ(why(kMatmul, "split j 8 -> a b\nmask b\ncache_write c at a -> t local"), "no statement of the body assigns all of its part of %c, each element once");
+  EXPECT_EQ(why(kMatmul, "cache_read a at i -> t local"), "a tile of %a has no constant size");
+  EXPECT_EQ(why(kMatmul, "cache_read c at i -> t scratch"), "the body of i writes %c");
+  EXPECT_EQ(why(kMatmul, "specialize i at j unroll"), "the extent of loop i is constant or has no constant bound");
+}
+
+TEST(Schedule, SyntaxErrorsAreTold) {
+  Scheduled k(kMatmul);
+  EXPECT_EQ(k.apply("dance i"), "there is no primitive `dance`");
+  EXPECT_EQ(k.apply("split i"), "expected an integer where the line ends");
+  EXPECT_EQ(k.apply("split i 4 -> a b c"), "expected the end of the line where `c` stands");
+  EXPECT_EQ(k.apply("split i 99999999999999999999 -> a b"), "expected an integer where `99999999999999999999` stands");
+  EXPECT_EQ(k.apply("cache_write c at i -> t nowhere"), "expected `local` or `scratch` where `nowhere` stands");
+  EXPECT_EQ(k.apply("  # a comment\n\n"), "");
+  EXPECT_EQ(k.s.trace(), "");
 }
 
 }  // namespace

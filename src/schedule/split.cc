@@ -16,7 +16,7 @@ Status Schedule::split(std::string_view loop, int64_t factor, std::string_view o
   bool whole = e.ctx.divisible(extent, factor);
   Dim inner_extent = whole ? e.ctx.constant(factor) : expr::min(e.ctx.constant(factor), extent - o * factor);
   Dim i = TRY(e.new_index(inner, inner_extent, factor - 1));
-  StmtPtr body = loop::substitute(old->body[0], {{old->var, o * factor + i}});
+  StmtPtr body = e.substitute(old->body[0], {{old->var, o * factor + i}});
   // A parallel loop leaves a grid over its tiles.
   StmtPtr in = loop::make_for(*i.as_symbol(), inner_extent, ForKind::Serial, body);
   e.replace(old, loop::make_for(*o.as_symbol(), count, old->for_kind, in));

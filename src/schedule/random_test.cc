@@ -1,0 +1,212 @@
+// Random legal traces on random nests: the scheduled function computes what the unscheduled one does, and its trace replays to the same
+// text.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "schedule/equivalence.h"
+
+namespace pliant::schedule {
+namespace {
+
+constexpr uint64_t kCases = 150;
+
+class Generator {
+ public:
+  explicit Generator(uint64_t seed) : random_(seed) {}
+  int64_t pick(int64_t lo, int64_t hi) { return std::uniform_int_distribution<int64_t>(lo, hi)(random_); }
+  template <class T>
+  const T& one_of(const std::vector<T>& v) {
+    return v[static_cast<size_t>(pick(0, static_cast<int64_t>(v.size()) - 1))];
+  }
+  std::string size(const std::string& symbol) { return pick(0, 3) ? symbol : std::to_string(pick(1, 20)); }
+
+  std::string kernel() {
+    switch (pick(0, 7)) {
+      case 0: return matmul();
+      case 1: return stencil();
+      case 2: return recurrence();
+      case 3: return overlap();
+      case 4: return triangle();
+      case 5: return window();
+      default: return maps();
+    }
+  }
+
+  std::string step(const Schedule& s);
+  // The beginning of a register-tiled kernel, which few random traces find.
+  std::vector<std::string> recipe() {
+    if (pick(0, 3)) return {};
+    std::string r = std::to_string(pick(1, 5)), c = std::to_string(pick(1, 9));
+    return {"split i " + r + " -> io ii",
+            "split j " + c + " -> jo ji",
+            pick(0, 1) ? "reorder io jo ii ji" : "reorder jo io ii ji",
+            "fission ji",
+            "fission ii",
+            "reorder p ii.1 ji.1",
+            "cache_write c at " + std::string(pick(0, 1) ? "io" : "jo") + " -> acc local",
+            "repack b 1 " + c + " [1, 0, 2] -> bp",
+            "pad ji",
+            "pad ji.1",
+            "vectorize ji.2"};
+  }
+
+ private:
+  std::string matmul() {
+    std::string m = size("m"), n = size("n"), k = size("k");
+    bool init = pick(0, 2), relu = pick(0, 1), swap = pick(0, 1);
+    return "kernel matmul(%a: f32[" + m + ", " + k + "], %b: f32[" + k + ", " + n + "], %c: f32[" + m + ", " + n + "] out) { for " +
+           (swap ? "j in " + n + " { for i in " + m : "i in " + m + " { for j in " + n) + " { " + (init ? "%c[i, j] = 1f32 " : "") +
+           "for p in " + k + " { %c[i, j] += %a[i, p] * %b[p, j] } " + (relu ? "%c[i, j] = max(%c[i, j], 0f32) " : "") + "} } }";
+  }
+  std::string maps() {
+    std::string m = size("m"), n = size("n");
+    std::string text = "kernel maps(%x: f32[" + m + ", " + n + "], %u: f32[" + n + ", " + m + "], %y: f32[" + m + ", " + n +
+                       "] out, %z: f32[" + n + "] out) { for i in " + m + " { for j in " + n + " { ";
+    std::vector<std::string> statements{"%y[i, j] = %x[i, j] + %u[j, i]", "%y[i, j] += %u[j, i]", "%y[i, j] *= %x[i, j]",
+                                        "%z[j] += %x[i, j]",              "%z[j] max= %y[i, j]",  "%z[j] = %x[i, j]",
+                                        "%y[i, j] = %y[i, j] - %z[j]"};
+    for (int64_t count = pick(1, 3); count > 0; --count) text += one_of(statements) + " ";
+    return text + "} } }";
+  }
+  std::string stencil() {
+    std::string h = size("h"), w = size("w");
+    std::string consumer = pick(0, 1) ? "%t[i, j] + %t[i + 1, j]" : "%t[i, j] * %t[i, j + 2] - %t[i + 2, j + 1]";
+    std::string producer = pick(0, 1) ? "%t[a, b] = %x[a, b] + 1f32"
+                                      : "%t[a, b] = 0f32 for q in 3 { %t[a, b] += %x[a, b] * cast.f32(index(q)) }";
+    return "kernel stencil(%x: f32[" + h + " + 2, " + w + " + 2], %y: f32[" + h + ", " + w + "] out) { scratch %t: f32[" + h + " + 2, " +
+           w + " + 2] { for a in " + h + " + 2 { for b in " + w + " + 2 { " + producer + " } } for i in " + h + " { for j in " + w +
+           " { %y[i, j] = " + consumer + " } } } }";
+  }
+  std::string recurrence() {
+    std::string m = size("m"), n = size("n");
+    std::vector<std::string> statements{"%y[i, j + 1] = %y[i, j] + %x[i, j]", "%y[i + 1, j] = %y[i, j] * 2f32",
+                                        "%y[i + 1, j + 1] = %y[i, j] - %x[i, j]", "%y[i + 1, j] = %y[i, j + 1]"};
+    return "kernel recurrence(%x: f32[" + m + ", " + n + "], %y: f32[" + m + " + 1, " + n + " + 1] out) { for i in " + m +
+           " { for j in " + n + " { " + one_of(statements) + " " + (pick(0, 1) ? one_of(statements) : "") + " } } }";
+  }
+  std::string overlap() {
+    std::string m = size("m"), n = size("n");
+    std::vector<std::string> statements{"%y[i + j] += %x[i, j]", "%y[i] = %x[i, j]", "%y[j] = %x[i, j] + %y[j] * 2f32",
+                                        "%y[i + j] max= %x[i, j]"};
+    return "kernel overlap(%x: f32[" + m + ", " + n + "], %y: f32[" + m + " + " + n + "] out) { for i in " + m + " { for j in " + n +
+           " { " + one_of(statements) + " " + (pick(0, 1) ? one_of(statements) : "") + " } } }";
+  }
+  std::string triangle() {
+    std::string n = size("n");
+    return "kernel triangle(%x: f32[" + n + ", " + n + "], %y: f32[" + n + ", " + n + "] out) { for i in " + n +
+           " { for j in i + 1 { %y[i, j] = %x[j, i] if index(j) < index(i) { %y[j, i] = %x[i, j] } } } }";
+  }
+  std::string window() {
+    std::string h = size("h");
+    return "kernel window(%x: f32[" + h + "*2 + 3, 8], %f: f32[3, 8], %y: f32[" + h + ", 8] out) { for i in " + h +
+           " { for c in 8 { %y[i, c] = 0f32 for r in 3 { %y[i, c] += %x[i*2 + r, c] * %f[r, c] } } } }";
+  }
+
+  std::string fresh() { return "v" + std::to_string(next_++); }
+  std::mt19937_64 random_;
+  int next_ = 0;
+};
+
+// A line that may or may not be legal.
+std::string Generator::step(const Schedule& s) {
+  std::vector<std::string> loops, buffers, allocated;
+  for (const LoopInfo& l : s.loops()) loops.push_back(l.name);
+  for (const loop::Buffer& b : s.function().params) buffers.push_back(b.name);
+  std::string text = loop::print(s.function(), s.ctx());
+  for (const char* b : {"t", "q0", "q1", "q2"})
+    if (text.find(std::string("%") + b + ": ") != std::string::npos) allocated.push_back(b);
+  if (loops.empty()) return "";
+  std::string l = one_of(loops), other = one_of(loops), factor = std::to_string(pick(1, 9));
+  std::string scope = pick(0, 1) ? "local" : "scratch", b = one_of(buffers);
+  if (!allocated.empty() && pick(0, 3) == 0) b = one_of(allocated);
+  switch (pick(0, 23)) {
+    case 0:
+    case 1:
+    case 2: return "split " + l + " " + factor + " -> " + fresh() + " " + fresh();
+    case 3: return "split_even " + l + " " + factor + " -> " + fresh() + " " + fresh();
+    case 4: return "fuse " + l + " " + other + " -> " + fresh();
+    case 5:
+    case 6: return "reorder " + l + " " + other;
+    case 7: {
+      std::shuffle(loops.begin(), loops.end(), random_);
+      loops.resize(std::min<size_t>(loops.size(), 4));
+      std::string line = "reorder";
+      for (const std::string& n : loops) line += " " + n;
+      return line;
+    }
+    case 8:
+    case 9: return "fission " + l;
+    case 10: return "merge " + l + " " + (pick(0, 1) && s.has_loop(l + ".1") ? l + ".1" : other);
+    case 11: return "unroll " + l;
+    case 12: return "vectorize " + l;
+    case 13: return "parallel " + l;
+    case 14: return "mask " + l;
+    case 15: return "pad " + l;
+    case 16: return "specialize " + l + " at " + (pick(0, 2) ? other : "root") + (pick(0, 1) ? " unroll" : " keep") + (pick(0, 1) ? "" : " [1, 2]");
+    case 17: return "partition " + l + " -> " + fresh() + " " + fresh();
+    case 18: return "cache_write " + b + " at " + l + " -> q" + std::to_string(pick(0, 2)) + " " + scope;
+    case 19: return "cache_read " + b + " at " + l + " -> q" + std::to_string(pick(0, 2)) + " " + scope + (pick(0, 1) ? "" : " [1, 0]");
+    case 20: return "repack " + b + " " + std::to_string(pick(0, 1)) + " " + factor + " [1, 0, 2] -> " + fresh();
+    case 21:
+      if (!allocated.empty()) b = one_of(allocated);
+      return pick(0, 1) ? "inline " + b : "bind " + b + " " + scope;
+    default:
+      if (!allocated.empty()) b = one_of(allocated);
+      return "compute_at " + b + " at " + l;
+  }
+}
+
+std::string fault_of(const loop::Function& before, const Schedule& after, uint64_t seed) {
+  try {
+    auto same = check_equivalence(before, after, seed, 6);
+    return same.ok() ? "" : same.error().text();
+  } catch (const InternalError& e) {
+    return e.what();
+  }
+}
+
+TEST(ScheduleRandom, LegalTracesKeepTheMeaning) {
+  std::map<std::string, int> applied;
+  for (uint64_t seed = 0; seed < kCases; ++seed) {
+    Generator g(seed);
+    std::string text = g.kernel();
+    expr::Context ctx;
+    auto f = loop::parse(text, ctx);
+    ASSERT_TRUE(f.ok()) << f.error().text() << "\n" << text;
+    ASSERT_TRUE(loop::verify(f.value(), ctx).ok()) << text;
+    Schedule s(f.value(), ctx);
+    std::vector<std::string> recipe = g.recipe();
+    for (size_t k = 0; k < recipe.size() + 25; ++k) {
+      std::string line = k < recipe.size() ? recipe[k] : g.step(s), before = loop::print(s.function(), ctx);
+      if (before.size() > 20000) break;
+      auto r = s.replay(line);
+      if (r.ok()) {
+        ++applied[line.substr(0, line.find(' '))];
+      } else {
+        ASSERT_EQ(r.error().diagnostics[0].id, "schedule") << r.error().text();
+        ASSERT_EQ(loop::print(s.function(), ctx), before) << "a refused primitive changed the function: " << line;
+      }
+    }
+    std::string result = loop::print(s.function(), ctx);
+    std::string fault = fault_of(f.value(), s, seed);
+    ASSERT_EQ(fault, "") << "seed " << seed << "\n" << text << "\n" << s.trace() << "\n" << result;
+    auto parsed = loop::parse(result, ctx);
+    ASSERT_TRUE(parsed.ok()) << parsed.error().text() << "\n" << result;
+    ASSERT_EQ(loop::print(parsed.value(), ctx), result);
+
+    expr::Context again;
+    Schedule second(loop::parse(text, again).take(), again);
+    auto replayed = second.replay(s.trace());
+    ASSERT_TRUE(replayed.ok()) << "seed " << seed << ": " << replayed.error().text() << "\n" << s.trace();
+    ASSERT_EQ(loop::print(second.function(), again), result) << s.trace();
+  }
+  for (const char* primitive : {"split", "split_even", "fuse", "reorder", "fission", "merge", "unroll", "vectorize", "parallel", "mask", "pad",
+                                "specialize", "partition", "cache_write", "cache_read", "repack", "inline", "bind", "compute_at"})
+    EXPECT_GT(applied[primitive], 0) << primitive;
+  for (auto& [name, count] : applied) RecordProperty(name, count);
+}
+
+}  // namespace
+}  // namespace pliant::schedule
