@@ -84,7 +84,8 @@ Result<Values> pad_by_attributes(Conversion& c) {
 
 Result<Values> pad(Conversion& c) {
   std::vector<int64_t> axes = c.has(3) ? TRY(c.const_ints(3, "the axes to pad")) : every_axis(c);
-  std::vector<Dim> pads = TRY(all_pads(c, TRY(c.dims(1, "the pads")), axes));
+  std::vector<Dim> given = TRY(c.dims(1, "the pads"));
+  std::vector<Dim> pads = TRY(all_pads(c, given, axes));
   ValueId value = c.has(2) ? TRY(c.reshape(c.in(2), {})) : kNoValue;
   Attrs attrs{{"pads", pads}, {"mode", c.string_attr("mode", "constant")}};
   return Values{TRY(c.append("array.pad", attrs, {c.in(0), value}))};
@@ -101,14 +102,16 @@ Result<Values> cumulative(Conversion& c) {
   Attrs attrs{{"exclusive", c.bool_attr("exclusive", false)}, {"reverse", c.bool_attr("reverse", false)}};
   ValueId x = c.in(0);
   if (const Known* k = c.known(1); k != nullptr && k->ints()) {
-    attrs.set("axis", TRY(c.axis(TRY(c.const_int(1, "the axis")), c.rank(0))));
+    int64_t fixed = TRY(c.const_int(1, "the axis"));
+    attrs.set("axis", TRY(c.axis(fixed, c.rank(0))));
     return Values{TRY(c.append(op.text, attrs, {x}))};
   }
   Dim axis = TRY(c.dim(1, "the axis"));
   Dim wrapped = axis + is_negative(axis, c.ctx()) * c.rank(0);
   c.require_less_equal(c.num(0), wrapped, "the axis must be at least 0 once counted from the end, but is {b}");
   c.require_less_equal(wrapped, c.num(c.rank(0) - 1), "the axis must be below " + std::to_string(c.rank(0)) + " but is {a}");
-  ValueId chosen = TRY(c.reshape(TRY(c.from_dims({wrapped})), {}));
+  ValueId chosen = TRY(c.from_dims({wrapped}));
+  chosen = TRY(c.reshape(chosen, {}));
   ValueId out = kNoValue;
   for (int64_t a = 0; a < c.rank(0); ++a) {
     attrs.set("axis", a);

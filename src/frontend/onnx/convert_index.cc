@@ -34,7 +34,8 @@ Result<Dim> any_dim(Conversion& c, size_t i, const std::string& what) {
   if (const Known* k = c.known(i); k != nullptr && k->elements.size() == 1) {
     if (auto e = cast(k->elements[0], k->dtype, DType::I64, c.ctx())) return e->num;
   }
-  std::vector<Dim> read = TRY(c.read_dims(TRY(c.cast(c.in(i), DType::I64)), what));
+  ValueId whole = TRY(c.cast(c.in(i), DType::I64));
+  std::vector<Dim> read = TRY(c.read_dims(whole, what));
   if (read.size() != 1) return c.fail("wrong-count", what + " must be one number");
   return read[0];
 }

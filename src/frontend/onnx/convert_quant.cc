@@ -25,13 +25,15 @@ Attrs blocking(Conversion& c) {
 Result<Values> quantize(Conversion& c) {
   Attrs attrs = blocking(c);
   if (!c.has(2) && c.int_attr("output_dtype", 0) != 0) attrs.set("to", TRY(c.dtype_attr("output_dtype", DType::U8)));
-  return Values{TRY(c.append("quant.quantize", std::move(attrs), TRY(quant_inputs(c))))};
+  Values inputs = TRY(quant_inputs(c));
+  return Values{TRY(c.append("quant.quantize", std::move(attrs), inputs))};
 }
 
 Result<Values> dequantize(Conversion& c) {
   Attrs attrs = blocking(c);
   if (c.int_attr("output_dtype", 0) != 0) attrs.set("to", TRY(c.dtype_attr("output_dtype", DType::F32)));
-  return Values{TRY(c.append("quant.dequantize", std::move(attrs), TRY(quant_inputs(c))))};
+  Values inputs = TRY(quant_inputs(c));
+  return Values{TRY(c.append("quant.dequantize", std::move(attrs), inputs))};
 }
 
 Result<Values> dynamic_quantize(Conversion& c) { return c.append_multi("quant.dynamic_quantize", {}, {c.in(0)}, 3); }

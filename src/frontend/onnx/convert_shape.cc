@@ -33,7 +33,8 @@ Result<Values> constant_of_shape(Conversion& c) {
   require_sizes(c, shape, "the shape");
   ValueId value = kNoValue;
   if (c.has_attr("value")) {
-    value = TRY(c.reshape(c.constant(TRY(c.tensor_attr("value"))), {}));
+    graph::ConstantPtr given = TRY(c.tensor_attr("value"));
+    value = TRY(c.reshape(c.constant(given), {}));
   } else {
     value = c.scalar(DType::F32, 0);
   }
@@ -168,9 +169,12 @@ Result<Values> transpose(Conversion& c) {
 Result<Dim> range_size(Conversion& c) {
   Dim zero = c.num(0), one = c.num(1);
   if (is_float(c.dtype(0))) {
-    ValueId span = TRY(c.cast(TRY(c.append("math.sub", {}, {c.in(1), c.in(0)})), DType::F64));
-    ValueId ratio = TRY(c.append("math.div", {}, {span, TRY(c.cast(c.in(2), DType::F64))}));
-    ValueId whole = TRY(c.cast(TRY(c.append("math.ceil", {}, {ratio})), DType::I64));
+    ValueId span = TRY(c.append("math.sub", {}, {c.in(1), c.in(0)}));
+    span = TRY(c.cast(span, DType::F64));
+    ValueId delta = TRY(c.cast(c.in(2), DType::F64));
+    ValueId ratio = TRY(c.append("math.div", {}, {span, delta}));
+    ValueId whole = TRY(c.append("math.ceil", {}, {ratio}));
+    whole = TRY(c.cast(whole, DType::I64));
     std::vector<Dim> n = TRY(c.read_dims(whole, "the count"));
     return tight_max(n[0], zero, c.ctx());
   }

@@ -19,7 +19,8 @@ Result<std::vector<Dim>> per_axis(Conversion& c, ValueId values, ValueId axes, i
     ValueId bound = c.constant(graph::make_constant(DType::I64, {}, &fallback, sizeof(fallback)));
     base = TRY(c.append("array.full", Attrs{{"shape", std::vector<Dim>{c.num(c.rank(0))}}}, {bound}));
   }
-  ValueId all = TRY(c.append("array.scatter_elements", Attrs{{"axis", int64_t{0}}}, {base, axes, TRY(c.cast(values, DType::I64))}));
+  ValueId wide = TRY(c.cast(values, DType::I64));
+  ValueId all = TRY(c.append("array.scatter_elements", Attrs{{"axis", int64_t{0}}}, {base, axes, wide}));
   return c.read_dims(all, what);
 }
 

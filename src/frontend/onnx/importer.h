@@ -1,6 +1,7 @@
 // Walks a model's graph in order, converts each node and collects every fault on the way.
 #pragma once
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -54,7 +55,8 @@ class Importer {
   const ModelProto& model_;
   std::shared_ptr<expr::Context> ctx_;
   ImportState state_;
-  std::map<std::string, Dim> symbols_;  // by the model's name of the dim
+  std::map<std::string, Dim> symbols_;    // by the model's name of the dim
+  std::set<std::string> symbol_names_;    // those of dims without a name too
   struct Unsupported {
     std::string domain, op;
     int64_t opset = 0;

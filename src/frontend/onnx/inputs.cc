@@ -45,9 +45,9 @@ Dim Importer::axis_symbol(const std::string& input, size_t axis, const std::stri
   if (bounds != options.bounds.end()) std::tie(info.lo, info.hi) = bounds->second;
   auto likely = options.likely.find(info.name);
   if (likely != options.likely.end()) info.likely = likely->second;
-  std::string key = info.name;
+  symbol_names_.insert(info.name);
   Dim d = ctx_->symbol(std::move(info));
-  symbols_[key] = d;
+  if (!name.empty()) symbols_.emplace(name, d);
   return d;
 }
 
@@ -138,7 +138,7 @@ void Importer::make_input(const ValueInfoProto& v, const TensorProto* default_va
 void Importer::check_options(const ImportOptions& options) {
   auto list = [&] {
     std::string out;
-    for (const auto& [name, dim] : symbols_) out += (out.empty() ? "" : ", ") + name;
+    for (const std::string& name : symbol_names_) out += (out.empty() ? "" : ", ") + name;
     return out.empty() ? std::string("none") : out;
   };
   for (const auto& [name, shape] : options.shapes) {
@@ -146,7 +146,7 @@ void Importer::check_options(const ImportOptions& options) {
     if (!exists) report(make_error("shape-option", label(name), "the model has no input of this name"));
   }
   for (const auto& [name, bounds] : options.bounds) {
-    if (!symbols_.count(name)) {
+    if (!symbol_names_.count(name)) {
       report(make_error("bound-option", "bound of '" + name + "'", "the model has no such symbol; it has: " + list()));
     } else if (bounds.first < 0 || bounds.first > bounds.second) {
       report(make_error("bound-option", "bound of '" + name + "'", "the range " + std::to_string(bounds.first) + ".." +
@@ -154,7 +154,7 @@ void Importer::check_options(const ImportOptions& options) {
     }
   }
   for (const auto& [name, values] : options.likely) {
-    if (!symbols_.count(name)) {
+    if (!symbol_names_.count(name)) {
       report(make_error("likely-option", "likely values of '" + name + "'", "the model has no such symbol; it has: " + list()));
     }
   }
