@@ -64,32 +64,57 @@ Dim opaque(BinaryOp op, Dim a, Dim b) {
   return Interner::dim_of(ctx, Interner::atom(ctx, AtomKind::Value, {}, Interner::scalar(std::move(n)).node()));
 }
 
-// k * m with a factor floordiv(x, c) where the one term of c divides the rest: floordiv(x, c) * c is x - mod(x, c).
-std::optional<Dim> expand_quotient(Context& ctx, const Term& term) {
-  for (const auto& [atom, power] : term.first->factors) {
-    if (atom->kind != AtomKind::FloorDiv || !is_single_term(atom->args[1])) continue;
-    const auto& [unit, k] = atom->args[1]->terms[0];
-    const int64_t times = term.second / k;
-    if (times == 0) continue;
-    const Monomial* rest = divide(ctx, term.first, Interner::monomial(ctx, {{atom, 1}}));
-    rest = divide(ctx, rest, unit);
-    if (!rest) continue;
-    const Dim multiple = atom->args[0] - mod(atom->args[0], atom->args[1]);
-    return dim_of_term(ctx, rest, times) * multiple + dim_of_term(ctx, term.first, term.second - times * k);
-  }
-  return std::nullopt;
+// The coefficient of a monomial in sorted terms.
+int64_t coefficient_in(const Terms& terms, const Monomial* m) {
+  auto it = std::lower_bound(terms.begin(), terms.end(), m, [](const Term& t, const Monomial* v) { return t.first->id < v->id; });
+  return it != terms.end() && it->first == m ? it->second : 0;
 }
 
-// The same for a divisor of several terms, which divides a sum of terms: floordiv(x, w + 1)*w + floordiv(x, w + 1).
-std::optional<Dim> expand_quotient_of_sum(Dim d) {
-  for (const Atom* atom : atoms_of(d)) {
-    if (atom->kind != AtomKind::FloorDiv || is_single_term(atom->args[1])) continue;
-    const std::optional<Linear> linear = linear_in(d, atom);
-    if (!linear || linear->coefficient->terms.size() < 2) continue;
-    const Division by = divide_with_remainder(linear->coefficient, atom->args[1]);
-    if (by.remainder->terms.size() >= linear->coefficient->terms.size()) continue;
-    const Dim multiple = atom->args[0] - mod(atom->args[0], atom->args[1]);
-    return linear->rest + by.quotient * multiple + by.remainder * Interner::dim_of(*d->ctx, atom);
+// How many times every term of `part` but a constant is in `whole` with one sign: the number of least magnitude, or 0.
+int64_t times_contained(const Terms& whole, Dim part) {
+  int64_t times = 0;
+  bool first = true;
+  for (const auto& [m, k] : part->terms) {
+    if (is_one(m)) continue;
+    const int64_t n = coefficient_in(whole, m) / k;
+    if (n == 0 || (!first && (n < 0) != (times < 0))) return 0;
+    if (first || std::abs(n) < std::abs(times)) times = n;
+    first = false;
+  }
+  return times;
+}
+
+// floordiv(x, c)*c + mod(x, c) is x; so for every common factor of the two. Where mod(x, c) is a constant, the first
+// is enough.
+std::optional<Dim> join_remainder(Context& ctx, const Terms& terms) {
+  for (const auto& [m, k] : terms) {
+    if (!m->has_quotient) continue;
+    for (const auto& [atom, power] : m->factors) {
+      if (atom->kind != AtomKind::FloorDiv) continue;
+      const Dim x = atom->args[0], c = atom->args[1];
+      const Monomial* others = divide(ctx, m, Interner::monomial(ctx, {{atom, 1}}));
+      const Monomial* rest = divide(ctx, others, c->terms.back().first);
+      if (!rest) continue;
+      const Dim by = dim_of_term(ctx, rest, 1);
+      Terms product;  // atom * c * rest, which must not be joined itself
+      for (const auto& [cm, ck] : c->terms) {
+        product.emplace_back(multiply(ctx, multiply(ctx, cm, rest), Interner::monomial(ctx, {{atom, 1}})), ck);
+      }
+      std::sort(product.begin(), product.end(), by_id);
+      const Dim quotient = Interner::dim(ctx, std::move(product));
+      const int64_t quotients = times_contained(terms, quotient);
+      if (quotients == 0) continue;
+      const Dim remainder = mod(x, c) * by;
+      int64_t times = quotients;
+      if (!mod(x, c).is_const()) {
+        const int64_t remainders = times_contained(terms, remainder);
+        if (remainders == 0 || (remainders < 0) != (quotients < 0)) continue;
+        if (std::abs(remainders) < std::abs(times)) times = remainders;
+      }
+      Terms left;
+      if (!add_scaled(terms, quotient->terms, -times, left)) continue;
+      return Interner::dim(ctx, std::move(left)) + (x * by - remainder) * times;
+    }
   }
   return std::nullopt;
 }
@@ -126,20 +151,12 @@ std::optional<Dim> join_quotients(Context& ctx, const Terms& terms) {
 }
 
 Dim finish(Context& ctx, Terms terms) {
-  int quotients = 0;
-  for (size_t i = 0; i < terms.size(); ++i) {
-    if (!terms[i].first->has_quotient) continue;
-    ++quotients;
-    if (std::optional<Dim> expanded = expand_quotient(ctx, terms[i])) {
-      terms.erase(terms.begin() + static_cast<ptrdiff_t>(i));
-      return finish(ctx, std::move(terms)) + *expanded;
-    }
+  const bool quotients = std::any_of(terms.begin(), terms.end(), [](const Term& t) { return t.first->has_quotient; });
+  if (quotients) {
+    if (std::optional<Dim> joined = join_remainder(ctx, terms)) return *joined;
+    if (std::optional<Dim> joined = join_quotients(ctx, terms)) return *joined;
   }
-  if (quotients < 2) return Interner::dim(ctx, std::move(terms));
-  if (std::optional<Dim> joined = join_quotients(ctx, terms)) return *joined;
-  const Dim out = Interner::dim(ctx, std::move(terms));
-  const std::optional<Dim> expanded = expand_quotient_of_sum(out);
-  return expanded ? *expanded : out;
+  return Interner::dim(ctx, std::move(terms));
 }
 
 Dim add(Dim a, Dim b, int64_t k, BinaryOp op) {

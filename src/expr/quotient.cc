@@ -6,7 +6,7 @@
 //   floordiv(floordiv(x, a), b)   floordiv(x, a*b)
 //   mod(floordiv(x, a), b)        floordiv(mod(x, a*b), a): multiplied by a, it cancels
 //
-// Sums rewrite floordiv(x, c)*c to x - mod(x, c), so a quotient never stands beside its divisor (polynomial.cc).
+// Sums join floordiv(x, c)*c + mod(x, c) to x (polynomial.cc).
 #include <algorithm>
 #include <numeric>
 
@@ -26,10 +26,10 @@ std::optional<Dim> fixed_quotient(Dim r, Dim b) {
   if (r.is_const(0)) return r;
   if (b.is_const()) {
     const Interval i = ctx.range(r);
-    if (i.lo == INT64_MIN || i.hi == INT64_MAX) return std::nullopt;
-    const int64_t q = floor_div(i.lo, b.const_value());
-    if (q != floor_div(i.hi, b.const_value())) return std::nullopt;
-    return ctx.constant(q);
+    if (i.lo != INT64_MIN && i.hi != INT64_MAX) {
+      const int64_t q = floor_div(i.lo, b.const_value());
+      if (q == floor_div(i.hi, b.const_value())) return ctx.constant(q);
+    }
   }
   if (ctx.proves_less_equal(ctx.constant(0), r)) {
     if (ctx.proves_less(r, b)) return ctx.constant(0);
@@ -44,40 +44,23 @@ struct Cancelled {
   Dim factor, high, low, divisor;
 };
 
-std::optional<Cancelled> cancel_constant(Dim r, Dim b) {
+// Each term of r proposes what it has in common with b.
+std::optional<Cancelled> cancel(Dim r, Dim b) {
   Context& ctx = *r->ctx;
-  int64_t g = content(b);
+  const bool single = is_single_term(b);
+  const int64_t b_content = content(b);
+  std::vector<Dim> tried;
   for (const auto& [m, k] : r->terms) {
-    if (!is_one(m)) g = std::gcd(g, k);
-  }
-  if (g <= 1) return std::nullopt;
-  const int64_t low = constant_term(r) - g * floor_div(constant_term(r), g);
-  return Cancelled{ctx.constant(g), divide_with_remainder(r - low, ctx.constant(g)).quotient, ctx.constant(low),
-                   divide_with_remainder(b, ctx.constant(g)).quotient};
-}
-
-// A factor of b that divides the terms of r in which it occurs; the other terms must stay below it.
-std::optional<Cancelled> cancel_monomial(Dim r, Dim b) {
-  Context& ctx = *r->ctx;
-  if (!is_single_term(b)) return std::nullopt;
-  const Monomial* unit = b->terms[0].first;
-  const Monomial* tried = nullptr;
-  for (const auto& [m, k] : r->terms) {
-    const Monomial* f = common(ctx, m, unit);
-    if (is_one(f) || f == tried) continue;
-    tried = f;
-    const Dim factor = dim_of_term(ctx, f, 1);
+    if (is_one(m)) continue;
+    const Monomial* f = single ? common(ctx, m, b->terms[0].first) : Interner::monomial(ctx, {});
+    const Dim factor = dim_of_term(ctx, f, std::gcd(k, b_content));
+    if (factor.is_const(1) || std::find(tried.begin(), tried.end(), factor) != tried.end()) continue;
+    tried.push_back(factor);
     const Division d = divide_with_remainder(r, factor);
     if (fixed_quotient(d.remainder, factor) != ctx.constant(0)) continue;
-    return Cancelled{factor, d.quotient, d.remainder, dim_of_term(ctx, divide(ctx, unit, f), b->terms[0].second)};
+    return Cancelled{factor, d.quotient, d.remainder, divide_with_remainder(b, factor).quotient};
   }
   return std::nullopt;
-}
-
-std::optional<Cancelled> cancel(Dim r, Dim b) {
-  if (r.is_const()) return std::nullopt;
-  if (auto c = cancel_constant(r, b)) return c;
-  return cancel_monomial(r, b);
 }
 
 // True when n is a multiple of b as polynomials.

@@ -36,7 +36,7 @@ class EvaluateTest : public ::testing::Test {
       }));
     }
     std::vector<std::byte>& memory = *memories.emplace_back(std::make_unique<std::vector<std::byte>>(values.size() * sizeof(T) + 1));
-    std::memcpy(memory.data(), values.data(), values.size() * sizeof(T));
+    if (!values.empty()) std::memcpy(memory.data(), values.data(), values.size() * sizeof(T));
     view.data = memory.data();
     inputs.emplace_back(x->id, view);
     return x;
@@ -47,7 +47,7 @@ class EvaluateTest : public ::testing::Test {
     EXPECT_TRUE(r.ok()) << (r.ok() ? "" : r.error().text());
     if (!r.ok()) return {};
     std::vector<T> out(r.value()[0].data.size() / sizeof(T));
-    std::memcpy(out.data(), r.value()[0].data.data(), r.value()[0].data.size());
+    if (!out.empty()) std::memcpy(out.data(), r.value()[0].data.data(), r.value()[0].data.size());
     return out;
   }
   expr::Context ctx;
