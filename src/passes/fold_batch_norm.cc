@@ -42,8 +42,10 @@ ConstantPtr scaled(const graph::ConstantData& c, const Channels& factor, F chann
       std::memcpy(memory + i * static_cast<int64_t>(sizeof v), &v, sizeof v);
     }
   };
-  if (c.dtype == DType::F32) scale(float{});
-  else scale(double{});
+  if (c.dtype == DType::F32)
+    scale(float{});
+  else
+    scale(double{});
   return out;
 }
 
@@ -125,10 +127,14 @@ class Folder {
   Result<graph::FunctionPtr> run() {
     return s_.run([&](const Node& n) -> Result<Sweep::Action> {
       std::optional<ValueId> v;
-      if (n.op == "nn.batch_norm") v = TRY(batch_norm(n));
-      else if (n.op == "math.mul" || n.op == "math.div") v = TRY(scale_after(n));
-      else if (n.op == "math.add" || n.op == "math.sub") v = TRY(shift_after(n));
-      else if (n.op == "nn.conv") v = TRY(map_before(n));
+      if (n.op == "nn.batch_norm")
+        v = TRY(batch_norm(n));
+      else if (n.op == "math.mul" || n.op == "math.div")
+        v = TRY(scale_after(n));
+      else if (n.op == "math.add" || n.op == "math.sub")
+        v = TRY(shift_after(n));
+      else if (n.op == "nn.conv")
+        v = TRY(map_before(n));
       if (!v || !s_.can_replace(n.outputs[0], *v)) return Sweep::Action::Keep;
       s_.replace(n.outputs[0], *v);
       return Sweep::Action::Drop;
@@ -140,7 +146,7 @@ class Folder {
 
   Maybe batch_norm(const Node& n) {
     if (n.outputs.size() != 1 || n.attrs.bool_or("training", false)) return no_value();
-    const TensorType& x = *s_.tensor(n.inputs[0]);
+    const TensorType x = *s_.tensor(n.inputs[0]);
     std::vector<Channels> p;
     for (size_t i = 1; i < 5; ++i) {
       ConstantPtr c = s_.constant(n.inputs[i]);
@@ -157,7 +163,8 @@ class Folder {
     // Extended to the right rank, so that it broadcasts along the channels.
     std::vector<int64_t> shape{static_cast<int64_t>(scale.size())};
     if (n.attrs.string_or("layout", "NCHW") == "NCHW" && x.shape.size() > 2) shape.resize(x.shape.size() - 1, 1);
-    ValueId s = s_.make_const(from_doubles(x.dtype, shape, scale), n.loc), t = s_.make_const(from_doubles(x.dtype, shape, shift), n.loc);
+    ValueId s = s_.make_const(from_doubles(x.dtype, shape, scale), n.loc),
+            t = s_.make_const(from_doubles(x.dtype, shape, shift), n.loc);
     ValueId product = TRY(s_.make("math.mul", {}, {n.inputs[0], s}, n.loc));
     return std::optional(TRY(s_.make("math.add", {}, {product, t}, n.loc)));
   }
@@ -182,7 +189,8 @@ class Folder {
 
   // The bias as numbers: zeros where there is none, nothing where it is not a constant.
   std::optional<Channels> bias_of(const Contraction& c) const {
-    if (c.node->inputs.size() < 3 || c.node->inputs[2] == graph::kNoValue) return Channels(static_cast<size_t>(c.channels), 0);
+    if (c.node->inputs.size() < 3 || c.node->inputs[2] == graph::kNoValue)
+      return Channels(static_cast<size_t>(c.channels), 0);
     ConstantPtr b = s_.constant(c.node->inputs[2]);
     return b ? std::optional(to_doubles(*b)) : std::nullopt;
   }

@@ -3,10 +3,10 @@
 //   %3 = nn.conv(%0, %1, %2)            %4 = core.fused(%0, %1, %2) region(…) {
 //   %4 = nn.relu(%3)              ->        %a = nn.conv(…); %b = nn.relu(%a); yield %b }
 //
-// What a node does is read off its tensor expressions. A group is a chain of elementwise work (Map), rows (softmax, normalisations:
-// reductions of the last axes and the elementwise work around them), or a reduction that cannot be repeated (a contraction, a pooling
-// window) with what follows it elementwise. Views (reshapes) stay outside: they cost nothing and keep indices simple. A group never
-// encloses a path that leaves it, so the result is still in topological order.
+// What a node does is read off its tensor expressions. A group is a chain of elementwise work (Map), rows (softmax,
+// normalisations: reductions of the last axes and the elementwise work around them), or a reduction that cannot be repeated
+// (a contraction, a pooling window) with what follows it elementwise. Views (reshapes) stay outside: they cost nothing and
+// keep indices simple. A group never encloses a path that leaves it, so the result is still in topological order.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -92,10 +92,14 @@ class Fuser {
     for (const te::Tensor& t : out.stages)
       if (any_reduce && t->kind == te::Kind::Reduce && te::trimmed_rank(t->shape) != out.row_rank) rows = false;
     if (any_other || out.stages.empty()) return out;
-    if (maps) out.kind = GroupKind::Map;
-    else if (contractions == 1) out.kind = GroupKind::Contraction;
-    else if (contractions == 0 && rows) out.kind = GroupKind::Rows;
-    else if (contractions == 0) out.kind = GroupKind::Window;
+    if (maps)
+      out.kind = GroupKind::Map;
+    else if (contractions == 1)
+      out.kind = GroupKind::Contraction;
+    else if (contractions == 0 && rows)
+      out.kind = GroupKind::Rows;
+    else if (contractions == 0)
+      out.kind = GroupKind::Window;
     return out;
   }
 
@@ -116,10 +120,13 @@ class Fuser {
     return true;
   }
   bool reads_in_place(size_t i, ValueId v) const {
-    return every_reader(i, v, [](const te::TensorDef& s, const te::TensorDef& in) { return s.kind == te::Kind::Map && te::reads_in_place(s, in); });
+    return every_reader(i, v, [](const te::TensorDef& s, const te::TensorDef& in) {
+      return s.kind == te::Kind::Map && te::reads_in_place(s, in);
+    });
   }
   bool reads_own_rows(size_t i, ValueId v, size_t rank) const {
-    return every_reader(i, v, [&](const te::TensorDef& s, const te::TensorDef& in) { return te::reads_own_rows(s, in, rank); });
+    return every_reader(i, v,
+                        [&](const te::TensorDef& s, const te::TensorDef& in) { return te::reads_own_rows(s, in, rank); });
   }
   bool is_single_use(ValueId v) const { return uses_[v].size() == 1 && !results_.count(v); }
   std::optional<te::Permutation> permutation_of(size_t i) const {
@@ -197,11 +204,17 @@ class Fuser {
     auto g = group_of(v);
     if (!g) return 0;
     switch (groups_[*g].kind) {
-      case GroupKind::Contraction: return 4;
-      case GroupKind::Window: return 3;
-      case GroupKind::Rows: return 2;
-      case GroupKind::Map: return 1;
-      case GroupKind::Opaque: case GroupKind::View: break;
+      case GroupKind::Contraction:
+        return 4;
+      case GroupKind::Window:
+        return 3;
+      case GroupKind::Rows:
+        return 2;
+      case GroupKind::Map:
+        return 1;
+      case GroupKind::Opaque:
+      case GroupKind::View:
+        break;
     }
     return 0;
   }
@@ -210,25 +223,33 @@ class Fuser {
     GroupKind kind;
     size_t row_rank;
   };
-  // What the union of producer group `a` and consumer group `b` would be, joined by node i's read of v; nothing when they stay apart.
+  // What the union of producer group `a` and consumer group `b` would be, joined by node i's read of v; nothing when they
+  // stay apart.
   std::optional<Joined> joined(const Group& a, const Group& b, size_t i, ValueId v) const {
     bool in_place = reads_in_place(i, v), single = is_single_use(v);
     switch (a.kind) {
       case GroupKind::Map:
         if (b.kind == GroupKind::Map && (in_place || (single && moves_only(i)))) return Joined{GroupKind::Map, 0};
         // An elementwise side input of a group that has its own root: computed where it is used.
-        if ((b.kind == GroupKind::Contraction || b.kind == GroupKind::Window) && b.nodes.size() > 1 && in_place && single) return Joined{b.kind, 0};
+        if ((b.kind == GroupKind::Contraction || b.kind == GroupKind::Window) && b.nodes.size() > 1 && in_place && single)
+          return Joined{b.kind, 0};
         if (b.kind == GroupKind::Contraction && b.nodes.size() == 1) return join_operand(a, i, v);
-        if (b.kind == GroupKind::Rows && reads_own_rows(i, v, b.row_rank) && (single || defined_on_rows(v, b.row_rank))) return Joined{GroupKind::Rows, b.row_rank};
+        if (b.kind == GroupKind::Rows && reads_own_rows(i, v, b.row_rank) && (single || defined_on_rows(v, b.row_rank)))
+          return Joined{GroupKind::Rows, b.row_rank};
         return std::nullopt;
       case GroupKind::Rows:
         if (b.kind == GroupKind::Map && reads_own_rows(i, v, a.row_rank)) return Joined{GroupKind::Rows, a.row_rank};
-        if (b.kind == GroupKind::Rows && a.row_rank == b.row_rank && reads_own_rows(i, v, a.row_rank)) return Joined{GroupKind::Rows, a.row_rank};
+        if (b.kind == GroupKind::Rows && a.row_rank == b.row_rank && reads_own_rows(i, v, a.row_rank))
+          return Joined{GroupKind::Rows, a.row_rank};
         return std::nullopt;
-      case GroupKind::Contraction: case GroupKind::Window:
-        if (b.kind == GroupKind::Map && b.nodes.size() >= 1 && (in_place || (single && permutation_of(i)))) return Joined{a.kind, 0};
+      case GroupKind::Contraction:
+      case GroupKind::Window:
+        if (b.kind == GroupKind::Map && b.nodes.size() >= 1 && (in_place || (single && permutation_of(i))))
+          return Joined{a.kind, 0};
         return std::nullopt;
-      case GroupKind::Opaque: case GroupKind::View: return std::nullopt;
+      case GroupKind::Opaque:
+      case GroupKind::View:
+        return std::nullopt;
     }
     return std::nullopt;
   }
@@ -236,7 +257,10 @@ class Fuser {
   bool defined_on_rows(ValueId v, size_t rank) const { return f_.tensor_type(v).shape.size() >= rank; }
 
   // A node that permutes, slices or repeats: reading through it costs nothing.
-  bool moves_only(size_t i) const { return facts_[i].stages.size() == 1 && facts_[i].stages[0]->body->kind == expr::ScalarKind::Load && !facts_[i].has_checks; }
+  bool moves_only(size_t i) const {
+    return facts_[i].stages.size() == 1 && facts_[i].stages[0]->body->kind == expr::ScalarKind::Load &&
+           !facts_[i].has_checks;
+  }
 
   // A transposition before a matrix product is a matter of strides: for the column operand any, for the row operand one that
   // keeps the last axis contiguous.
@@ -299,7 +323,8 @@ class Fuser {
         ValueId old = v;
         v = b.add_value(f_.value(old).type, f_.value(old).name);
         rename[old] = v;
-        bool leaves = results_.count(old) || std::any_of(uses_[old].begin(), uses_[old].end(), [&](size_t u) { return !members.count(u); });
+        bool leaves = results_.count(old) ||
+                      std::any_of(uses_[old].begin(), uses_[old].end(), [&](size_t u) { return !members.count(u); });
         if (!leaves) continue;
         fused.outputs.push_back(old);
         results.push_back(v);
@@ -324,7 +349,8 @@ class Fuser {
 }  // namespace
 
 PassDef pass_fuse() {
-  return {"fuse", "groups nodes that one kernel can compute", [](const graph::FunctionPtr& f, PassContext& c) { return Fuser(*f, c).run(f); }};
+  return {"fuse", "groups nodes that one kernel can compute",
+          [](const graph::FunctionPtr& f, PassContext& c) { return Fuser(*f, c).run(f); }};
 }
 
 }  // namespace pliant::passes

@@ -1,6 +1,7 @@
-// Runs contractions over channels, and what lies between them, channels-last: a 1×1 convolution is then a plain matrix product and
-// every kernel has the channels innermost. Transposes appear where the two parts meet: at the model's inputs and results and
-// at operators that have no channels-last form. Transposes of the model between the two forms disappear the same way.
+// Runs contractions over channels, and what lies between them, channels-last: a 1×1 convolution is then a plain matrix
+// product and every kernel has the channels innermost. Transposes appear where the two parts meet: at the model's inputs and
+// results and at operators that have no channels-last form. Transposes of the model between the two forms disappear the same
+// way.
 //
 //   %2 = nn.conv(%0, %1) : f32[n, 8, h, w]     →     %2 = array.transpose(%0) {perm=[0, 2, 3, 1]} : f32[n, h, w, 3]
 //   %3 = nn.relu(%2) : f32[n, 8, h, w]               %3 = nn.conv(%2, %1) {layout="NHWC"} : f32[n, h, w, 8]
@@ -56,7 +57,8 @@ class LayoutRewriter {
 
   Result<ValueId> transpose(ValueId v, const std::vector<int64_t>& perm, bool moves_nothing, const LocPtr& loc) {
     LocPtr derived = Loc::make_derived(loc, "layout");
-    if (!moves_nothing) return TRY(ops::append_node(builder_, ctx_, "array.transpose", {{"perm", perm}}, {v}, 1, derived))[0];
+    if (!moves_nothing)
+      return TRY(ops::append_node(builder_, ctx_, "array.transpose", {{"perm", perm}}, {v}, 1, derived))[0];
     const graph::Shape& from = builder_.peek().tensor_type(v).shape;
     std::vector<Dim> shape;
     for (int64_t axis : perm) shape.push_back(from[static_cast<size_t>(axis)]);
@@ -69,7 +71,8 @@ class LayoutRewriter {
     PLIANT_CHECK(held != held_.end()) << "value " << v << " is used before it is made";
     if (held->second.as_is != kNoValue) return held->second.as_is;
     const graph::TensorType& t = type(v);
-    ValueId out = TRY(transpose(held->second.last, to_first(t.shape.size()), is_free_to_move(t), held->second.loc ? held->second.loc : user));
+    ValueId out = TRY(transpose(held->second.last, to_first(t.shape.size()), is_free_to_move(t),
+                                held->second.loc ? held->second.loc : user));
     return held_[v].as_is = out;
   }
 
@@ -96,7 +99,8 @@ class LayoutRewriter {
     std::vector<Dim> shape(rank - t.shape.size(), ctx_.constant(1));
     shape.insert(shape.end(), t.shape.begin(), t.shape.end());
     ValueId from = TRY(as_is(v, user));
-    ValueId extended = TRY(ops::append_node(builder_, ctx_, "array.reshape", {{"shape", shape}}, {from}, 1, Loc::make_derived(user, "layout")))[0];
+    ValueId extended = TRY(ops::append_node(builder_, ctx_, "array.reshape", {{"shape", shape}}, {from}, 1,
+                                            Loc::make_derived(user, "layout")))[0];
     ValueId out = TRY(transpose(extended, to_last(rank), is_free_to_move({t.dtype, shape}), user));
     return held_[v].full = out;
   }
@@ -132,9 +136,12 @@ class LayoutRewriter {
     std::vector<ValueId> inputs;
     for (size_t i = 0; i < n.inputs.size(); ++i) {
       ValueId v = n.inputs[i];
-      if (v == kNoValue || form.inputs[i] == Form::AsIs) inputs.push_back(TRY(as_is(v, n.loc)));
-      else if (form.inputs[i] == Form::Last) inputs.push_back(TRY(last(v, n.loc)));
-      else inputs.push_back(TRY(full(v, form.rank, n.loc)));
+      if (v == kNoValue || form.inputs[i] == Form::AsIs)
+        inputs.push_back(TRY(as_is(v, n.loc)));
+      else if (form.inputs[i] == Form::Last)
+        inputs.push_back(TRY(last(v, n.loc)));
+      else
+        inputs.push_back(TRY(full(v, form.rank, n.loc)));
     }
     auto outputs = TRY(ops::append_node(builder_, ctx_, n.op, form.attrs, std::move(inputs), n.outputs.size(), n.loc));
     for (size_t i = 0; i < outputs.size(); ++i) {

@@ -1,5 +1,5 @@
-// Local algebra, until no rule of src/passes/rules fits: movements that move nothing, neutral elements, and activations and normalisations
-// that the model writes out.
+// Local algebra, until no rule of src/passes/rules fits: movements that move nothing, neutral elements, and activations and
+// normalisations that the model writes out.
 //
 //   %1 = array.transpose(%0) {perm=[0, 2, 1]} : f32[n, 4, m]     →     %1 = nn.relu(%0) : f32[n, m, 4]
 //   %2 = array.transpose(%1) {perm=[0, 2, 1]} : f32[n, m, 4]           return %1 "out"
@@ -23,7 +23,8 @@ using RuleTable = std::map<std::string, std::vector<Rule>, std::less<>>;
 
 RuleTable make_table() {
   RuleTable table;
-  for (const auto& topic : {movement_rules(), activation_rules(), normalisation_rules(), contraction_rules(), arithmetic_rules()}) {
+  for (const auto& topic :
+       {movement_rules(), activation_rules(), normalisation_rules(), contraction_rules(), arithmetic_rules()}) {
     for (const Rule& rule : topic) table[rule.op].push_back(rule);
   }
   return table;

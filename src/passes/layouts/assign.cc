@@ -1,5 +1,6 @@
 // The choice is a minimum cut. Every node that may run channels-last is a vertex; those that must are joined to the
-// source, what stays as it is to the sink. A value costs its size once when its producer and any of its users are on different sides:
+// source, what stays as it is to the sink. A value costs its size once when its producer and any of its users are on
+// different sides:
 //
 //   producer ─size→ a ─∞→ user…      (cut when the producer is channels-last and a user is not)
 //   user… ─∞→ b ─size→ producer      (cut when a user is channels-last and the producer is not)
@@ -77,7 +78,8 @@ class Assigner {
       auto form = forms_.find(&n);
       if (form != forms_.end()) {
         bool wanted = form->second.wanted;
-        for (size_t i = 0; i < n.outputs.size(); ++i) wanted |= form->second.outputs[i] == Form::Last && wanted_last[n.outputs[i]];
+        for (size_t i = 0; i < n.outputs.size(); ++i)
+          wanted |= form->second.outputs[i] == Form::Last && wanted_last[n.outputs[i]];
         for (size_t i = 0; i < n.inputs.size(); ++i) {
           if (wanted && form->second.inputs[i] == Form::Last) wanted_last[n.inputs[i]] = true;
         }
@@ -87,8 +89,10 @@ class Assigner {
       if (rank < 3 || rank > 5) continue;
       std::vector<int64_t> perm = n.attrs.ints_or("perm", {});
       bool last = perm == to_last(rank), first = perm == to_first(rank);
-      if (first && (!last || wanted_last[n.outputs[0]])) result_.transposes[&n] = ModelTranspose::ToFirst;
-      else if (last) result_.transposes[&n] = ModelTranspose::ToLast;
+      if (first && (!last || wanted_last[n.outputs[0]]))
+        result_.transposes[&n] = ModelTranspose::ToFirst;
+      else if (last)
+        result_.transposes[&n] = ModelTranspose::ToLast;
     }
   }
 

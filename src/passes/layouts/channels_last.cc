@@ -21,7 +21,9 @@ struct Asked {
   const Node& node;
   const TypeOf& type_of;
   expr::Context& ctx;
-  const TensorType* in(size_t i) const { return i < node.inputs.size() && node.inputs[i] != graph::kNoValue ? type_of(node.inputs[i]) : nullptr; }
+  const TensorType* in(size_t i) const {
+    return i < node.inputs.size() && node.inputs[i] != graph::kNoValue ? type_of(node.inputs[i]) : nullptr;
+  }
   const TensorType* out(size_t i) const { return type_of(node.outputs[i]); }
   // Input 0 and every output channels-last, the rest as they are.
   ChannelsLast first_input() const {
@@ -46,8 +48,10 @@ Answer broadcasting(const Asked& a) {
   c.rank = a.out(0)->shape.size();
   for (size_t i = 0; i < a.node.inputs.size(); ++i) {
     const TensorType* t = a.in(i);
-    if (t == nullptr || t->shape.empty()) c.inputs[i] = Form::AsIs;
-    else c.inputs[i] = t->shape.size() == c.rank ? Form::Last : Form::Full;
+    if (t == nullptr || t->shape.empty())
+      c.inputs[i] = Form::AsIs;
+    else
+      c.inputs[i] = t->shape.size() == c.rank ? Form::Last : Form::Full;
   }
   return c;
 }
@@ -104,7 +108,8 @@ Answer reduction(const Asked& a) {
   if (!c || a.node.attrs.bool_or("keepdims", true)) return c;
   size_t rank = a.in(0)->shape.size(), rank_left = a.out(0)->shape.size();
   std::vector<bool> reduced(rank, false);
-  for (int64_t axis : a.node.attrs.ints_or("axes", {})) reduced[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis)] = true;
+  for (int64_t axis : a.node.attrs.ints_or("axes", {}))
+    reduced[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis)] = true;
   if (reduced[1] || rank_left <= 1 || (rank_left == 2 && !reduced[0])) {
     c->outputs[0] = Form::AsIs;
     return c;
@@ -168,7 +173,8 @@ Answer reshape(const Asked& a) {
 
 // One scale for all, or one for each position of an axis.
 Answer quantisation(const Asked& a) {
-  if (!has_channels(a.in(0)) || a.in(1) == nullptr || a.in(1)->shape.size() > 1 || a.node.attrs.int_or("block_size", 0) != 0) return std::nullopt;
+  if (!has_channels(a.in(0)) || a.in(1) == nullptr || a.in(1)->shape.size() > 1 || a.node.attrs.int_or("block_size", 0) != 0)
+    return std::nullopt;
   ChannelsLast c = a.first_input();
   if (a.in(1)->shape.size() == 1) c.attrs.set("axis", axis_in_last(a.node.attrs.int_or("axis", 1), a.in(0)->shape.size()));
   return c;
@@ -182,7 +188,8 @@ Answer dynamic_quantisation(const Asked& a) {
 
 // Operators with an attribute `layout`; flat positions of a max pool are those of NCHW.
 Answer with_layout(const Asked& a) {
-  if (!has_channels(a.in(0)) || a.node.attrs.string_or("layout", "NCHW") != "NCHW" || a.node.outputs.size() != 1) return std::nullopt;
+  if (!has_channels(a.in(0)) || a.node.attrs.string_or("layout", "NCHW") != "NCHW" || a.node.outputs.size() != 1)
+    return std::nullopt;
   ChannelsLast c = a.first_input();
   c.attrs.set("layout", std::string("NHWC"));
   return c;
@@ -202,22 +209,67 @@ const std::map<std::string, Rule>& rules() {
     auto add = [&](const Rule& rule, std::initializer_list<const char*> names) {
       for (const char* name : names) t[name] = rule;
     };
-    add(unary, {"math.neg",   "math.abs",   "math.sign",  "math.exp",  "math.log",  "math.log1p", "math.expm1", "math.sqrt",  "math.rsqrt",
-                "math.recip", "math.sin",   "math.cos",   "math.tan",  "math.asin", "math.acos",  "math.atan",  "math.sinh",  "math.cosh",
-                "math.tanh",  "math.asinh", "math.acosh", "math.atanh", "math.erf", "math.sigmoid", "math.floor", "math.ceil", "math.round",
-                "math.trunc", "math.not",   "math.bit_not", "math.identity", "math.is_nan", "math.is_inf", "math.clip", "math.cast",
-                "math.bitcast", "nn.relu",  "nn.mish",    "nn.softplus", "nn.softsign", "nn.hard_swish", "nn.gelu", "nn.silu", "nn.elu",
-                "nn.celu",    "nn.selu",    "nn.leaky_relu", "nn.hard_sigmoid", "nn.thresholded_relu", "nn.shrink"});
-    add(broadcasting, {"math.add", "math.sub", "math.mul", "math.div", "math.min", "math.max", "math.atan2", "math.and", "math.or", "math.xor",
-                       "math.bit_and", "math.bit_or", "math.bit_xor", "math.shl", "math.shr", "math.eq", "math.ne", "math.lt", "math.le",
-                       "math.gt", "math.ge", "math.pow", "math.mod", "math.where", "nn.prelu"});
+    add(unary, {"math.neg",
+                "math.abs",
+                "math.sign",
+                "math.exp",
+                "math.log",
+                "math.log1p",
+                "math.expm1",
+                "math.sqrt",
+                "math.rsqrt",
+                "math.recip",
+                "math.sin",
+                "math.cos",
+                "math.tan",
+                "math.asin",
+                "math.acos",
+                "math.atan",
+                "math.sinh",
+                "math.cosh",
+                "math.tanh",
+                "math.asinh",
+                "math.acosh",
+                "math.atanh",
+                "math.erf",
+                "math.sigmoid",
+                "math.floor",
+                "math.ceil",
+                "math.round",
+                "math.trunc",
+                "math.not",
+                "math.bit_not",
+                "math.identity",
+                "math.is_nan",
+                "math.is_inf",
+                "math.clip",
+                "math.cast",
+                "math.bitcast",
+                "nn.relu",
+                "nn.mish",
+                "nn.softplus",
+                "nn.softsign",
+                "nn.hard_swish",
+                "nn.gelu",
+                "nn.silu",
+                "nn.elu",
+                "nn.celu",
+                "nn.selu",
+                "nn.leaky_relu",
+                "nn.hard_sigmoid",
+                "nn.thresholded_relu",
+                "nn.shrink"});
+    add(broadcasting, {"math.add", "math.sub", "math.mul",   "math.div",     "math.min",    "math.max",     "math.atan2",
+                       "math.and", "math.or",  "math.xor",   "math.bit_and", "math.bit_or", "math.bit_xor", "math.shl",
+                       "math.shr", "math.eq",  "math.ne",    "math.lt",      "math.le",     "math.gt",      "math.ge",
+                       "math.pow", "math.mod", "math.where", "nn.prelu"});
     add(quantised_binary, {"quant.qlinear_add", "quant.qlinear_mul"});
     add(concat, {"array.concat"});
     add(with_axis, {"array.split", "array.cumsum", "array.cumprod"});
     add(along_last_axis_by_default, {"nn.softmax", "nn.log_softmax", "nn.hardmax", "nn.lp_norm", "array.top_k"});
     add(with_axes, {"array.slice", "array.resize"});
-    add(reduction, {"reduce.sum", "reduce.mean", "reduce.max", "reduce.min", "reduce.prod", "reduce.l1", "reduce.l2", "reduce.sum_square",
-                    "reduce.log_sum", "reduce.log_sum_exp", "reduce.any", "reduce.all"});
+    add(reduction, {"reduce.sum", "reduce.mean", "reduce.max", "reduce.min", "reduce.prod", "reduce.l1", "reduce.l2",
+                    "reduce.sum_square", "reduce.log_sum", "reduce.log_sum_exp", "reduce.any", "reduce.all"});
     add(arg_reduction, {"reduce.arg_max", "reduce.arg_min"});
     add([](const Asked& a) { return with_sizes(a, "repeats"); }, {"array.tile"});
     add([](const Asked& a) { return with_sizes(a, "shape"); }, {"array.expand"});
@@ -226,7 +278,8 @@ const std::map<std::string, Rule>& rules() {
     add(reshape, {"array.reshape"});
     add(quantisation, {"quant.quantize", "quant.dequantize"});
     add(dynamic_quantisation, {"quant.dynamic_quantize"});
-    add(with_layout, {"nn.max_pool", "nn.avg_pool", "nn.lp_pool", "nn.global_avg_pool", "nn.global_max_pool", "nn.global_lp_pool", "nn.batch_norm"});
+    add(with_layout, {"nn.max_pool", "nn.avg_pool", "nn.lp_pool", "nn.global_avg_pool", "nn.global_max_pool",
+                      "nn.global_lp_pool", "nn.batch_norm"});
     add(contraction, {"nn.conv", "nn.conv_transpose", "quant.conv_integer", "quant.qlinear_conv"});
     return t;
   }();

@@ -7,7 +7,8 @@
 
 namespace pliant::passes {
 
-// How a value is held. Full: of a broadcast operand of lower rank, extended with ones in front to `rank` and then channels-last.
+// How a value is held. Full: of a broadcast operand of lower rank, extended with ones in front to `rank` and then
+// channels-last.
 enum class Form : uint8_t { AsIs, Last, Full };
 
 // The channels-last form of one node.
@@ -15,7 +16,7 @@ struct ChannelsLast {
   std::vector<Form> inputs;
   std::vector<Form> outputs;  // AsIs or Last
   graph::Attrs attrs;
-  size_t rank = 0;     // of the Full inputs
+  size_t rank = 0;      // of the Full inputs
   bool wanted = false;  // a contraction over channels: worth moving data for
 };
 

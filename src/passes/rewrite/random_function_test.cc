@@ -58,39 +58,74 @@ class Generator {
   ValueId constant(std::vector<int64_t> sizes, double low = -1, double high = 1) {
     auto [c, memory] = graph::make_blank_constant(DType::F32, std::move(sizes));
     auto* floats = reinterpret_cast<float*>(memory);
-    for (int64_t i = 0; i < element_count(*c); ++i) floats[i] = static_cast<float>(low + (high - low) * static_cast<double>(pick(257)) / 256);
+    for (int64_t i = 0; i < element_count(*c); ++i)
+      floats[i] = static_cast<float>(low + (high - low) * static_cast<double>(pick(257)) / 256);
     return b_.append_const(c, Loc::make_named("c" + std::to_string(counter_++), "const"));
   }
   ValueId number(double v) { return constant({}, v, v); }
   // A recent value more often than an old one.
-  ValueId any() { return pick(3) == 0 ? pick(values_) : values_[values_.size() - 1 - static_cast<size_t>(pick(std::min<int64_t>(3, static_cast<int64_t>(values_.size()))))]; }
+  ValueId any() {
+    return pick(3) == 0 ? pick(values_)
+                        : values_[values_.size() - 1 -
+                                  static_cast<size_t>(pick(std::min<int64_t>(3, static_cast<int64_t>(values_.size()))))];
+  }
 
   void add_step() {
     ValueId x = any();
     std::optional<ValueId> v;
     switch (pick(16)) {
-      case 0: v = unary(x); break;
-      case 1: v = try_append(pick(binary_), {}, {x, any()}); break;
-      case 2: v = with_constant(x); break;
+      case 0:
+        v = unary(x);
+        break;
+      case 1:
+        v = try_append(pick(binary_), {}, {x, any()});
+        break;
+      case 2:
+        v = with_constant(x);
+        break;
       case 3:
       case 4:
-      case 5: v = has_channels(x) ? convolution(x) : unary(x); break;
-      case 6: v = has_channels(x) ? batch_norm(x) : with_constant(x); break;
-      case 7: v = has_channels(x) ? pool(x) : softmax(x); break;
-      case 8: v = transpose(x); break;
-      case 9: v = reshape(x); break;
-      case 10: v = concat(x); break;
-      case 11: v = pad_or_slice(x); break;
-      case 12: v = reduce(x); break;
-      case 13: v = product(x); break;
-      case 14: v = layer_norm(x); break;
-      case 15: v = gelu_or_silu(x); break;
+      case 5:
+        v = has_channels(x) ? convolution(x) : unary(x);
+        break;
+      case 6:
+        v = has_channels(x) ? batch_norm(x) : with_constant(x);
+        break;
+      case 7:
+        v = has_channels(x) ? pool(x) : softmax(x);
+        break;
+      case 8:
+        v = transpose(x);
+        break;
+      case 9:
+        v = reshape(x);
+        break;
+      case 10:
+        v = concat(x);
+        break;
+      case 11:
+        v = pad_or_slice(x);
+        break;
+      case 12:
+        v = reduce(x);
+        break;
+      case 13:
+        v = product(x);
+        break;
+      case 14:
+        v = layer_norm(x);
+        break;
+      case 15:
+        v = gelu_or_silu(x);
+        break;
     }
     if (v) values_.push_back(*v);
   }
 
   std::optional<ValueId> unary(ValueId x) {
-    return try_append(pick(std::vector<std::string>{"math.tanh", "nn.relu", "math.neg", "math.abs", "math.sigmoid", "math.identity", "math.erf"}), {}, {x});
+    return try_append(pick(std::vector<std::string>{"math.tanh", "nn.relu", "math.neg", "math.abs", "math.sigmoid",
+                                                    "math.identity", "math.erf"}),
+                      {}, {x});
   }
 
   // A constant that broadcasts: a number, along the last axis, along axis 1.
@@ -105,11 +140,13 @@ class Generator {
     }
     double neutral = static_cast<double>(pick(2));
     ValueId c = pick(4) == 0 ? constant(sizes, neutral, neutral) : constant(sizes, 0.5, 2);
-    return try_append(pick(std::vector<std::string>{"math.add", "math.mul", "math.sub", "math.div", "math.max"}), {}, {x, c});
+    return try_append(pick(std::vector<std::string>{"math.add", "math.mul", "math.sub", "math.div", "math.max"}), {},
+                      {x, c});
   }
 
   std::optional<ValueId> convolution(ValueId x) {
-    int64_t in = shape(x)[1].const_value(), kernel = 1 + 2 * pick(2), group = in % 2 == 0 && pick(3) == 0 ? 2 : 1, out = 2 + 2 * pick(2);
+    int64_t in = shape(x)[1].const_value(), kernel = 1 + 2 * pick(2), group = in % 2 == 0 && pick(3) == 0 ? 2 : 1,
+            out = 2 + 2 * pick(2);
     if (pick(6) == 0) return try_append("nn.conv_transpose", {{"group", group}}, {x, constant({in, out / group, 2, 1})});
     std::vector<ValueId> inputs{x, constant({out, in / group, kernel, kernel})};
     if (pick(2) == 0) inputs.push_back(constant({out}));
@@ -129,9 +166,12 @@ class Generator {
   std::optional<ValueId> pool(ValueId x) {
     Attrs attrs{{"kernel", std::vector<int64_t>{3, 3}}, {"pads", std::vector<int64_t>{1, 1, 1, 1}}};
     switch (pick(3)) {
-      case 0: return try_append("nn.max_pool", attrs, {x});
-      case 1: return try_append("nn.avg_pool", attrs, {x});
-      default: return try_append("nn.global_avg_pool", {}, {x});
+      case 0:
+        return try_append("nn.max_pool", attrs, {x});
+      case 1:
+        return try_append("nn.avg_pool", attrs, {x});
+      default:
+        return try_append("nn.global_avg_pool", {}, {x});
     }
   }
 
@@ -147,8 +187,10 @@ class Generator {
     std::vector<int64_t> perm(static_cast<size_t>(rank(x)));
     for (size_t k = 0; k < perm.size(); ++k) perm[k] = static_cast<int64_t>(k);
     if (rank(x) >= 3 && pick(2) == 0) {
-      if (pick(2) == 0) std::rotate(perm.begin() + 1, perm.begin() + 2, perm.end());
-      else std::rotate(perm.begin() + 1, perm.end() - 1, perm.end());
+      if (pick(2) == 0)
+        std::rotate(perm.begin() + 1, perm.begin() + 2, perm.end());
+      else
+        std::rotate(perm.begin() + 1, perm.end() - 1, perm.end());
     } else {
       std::shuffle(perm.begin(), perm.end(), random_);
     }
@@ -192,7 +234,8 @@ class Generator {
     if (rank(x) < 2) return std::nullopt;
     std::vector<int64_t> axes{pick(rank(x))};
     if (rank(x) == 4 && pick(2) == 0) axes = {2, 3};
-    return try_append(pick(std::vector<std::string>{"reduce.mean", "reduce.max", "reduce.sum"}), {{"axes", axes}, {"keepdims", pick(2) == 0}}, {x});
+    return try_append(pick(std::vector<std::string>{"reduce.mean", "reduce.max", "reduce.sum"}),
+                      {{"axes", axes}, {"keepdims", pick(2) == 0}}, {x});
   }
 
   std::optional<ValueId> product(ValueId x) {

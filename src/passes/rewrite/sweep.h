@@ -22,6 +22,7 @@ class Sweep {
 
   expr::Context& ctx() { return ctx_; }
   graph::FunctionBuilder& builder() { return builder_; }
+  // References and pointers to types are good until the next value is made.
   const graph::Type& type(graph::ValueId v) const { return builder_.peek().values[v].type; }
   // Null where the value is no tensor.
   const graph::TensorType* tensor(graph::ValueId v) const { return type(v).tensor(); }

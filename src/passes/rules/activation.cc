@@ -54,7 +54,8 @@ bool is_cubic(const Sweep& s, ValueId v, ValueId x) {
   return false;
 }
 
-Result<std::optional<ValueId>> activation(Sweep& s, const Node& n, const char* op, Attrs attrs, ValueId x, const Product& p) {
+Result<std::optional<ValueId>> activation(Sweep& s, const Node& n, const char* op, Attrs attrs, ValueId x,
+                                          const Product& p) {
   if (!(s.type(x) == s.type(n.outputs[0]))) return no_match();
   return std::optional(TRY(s.make(op, std::move(attrs), {x}, Loc::make_fused(p.locs))));
 }
@@ -93,7 +94,8 @@ RuleResult silu(Sweep& s, const Node& n) {
 // True when `f` is min(max(x + 3, 0), 6).
 bool is_clipped_ramp(const Sweep& s, ValueId f, ValueId x) {
   const Node* clip = only_def_of(s, f, "math.clip");
-  if (clip == nullptr || clip->inputs.size() != 3 || !is_number(s, clip->inputs[1], 0) || !is_number(s, clip->inputs[2], 6)) return false;
+  if (clip == nullptr || clip->inputs.size() != 3 || !is_number(s, clip->inputs[1], 0) || !is_number(s, clip->inputs[2], 6))
+    return false;
   const Node* sum = only_def_of(s, clip->inputs[0], "math.add");
   return sum != nullptr && other_than(s, *sum, 3) == x;
 }
@@ -135,8 +137,12 @@ RuleResult relu(Sweep& s, const Node& n) {
 
 std::vector<Rule> activation_rules() {
   // A division by a constant may be the last step.
-  return {{"gelu", "math.mul", gelu},           {"gelu", "math.div", gelu},  {"silu", "math.mul", silu},
-          {"hard-swish", "math.mul", hard_swish}, {"hard-swish", "math.div", hard_swish}, {"mish", "math.mul", mish},
+  return {{"gelu", "math.mul", gelu},
+          {"gelu", "math.div", gelu},
+          {"silu", "math.mul", silu},
+          {"hard-swish", "math.mul", hard_swish},
+          {"hard-swish", "math.div", hard_swish},
+          {"mish", "math.mul", mish},
           {"relu", "math.max", relu}};
 }
 

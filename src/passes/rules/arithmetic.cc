@@ -51,8 +51,8 @@ std::optional<WithConstant> with_constant(const Sweep& s, const Node& n) {
   return std::nullopt;
 }
 
-// (x ∘ a) ∘ b = x ∘ (a ∘ b). Sums of floats would round differently by more than an ulp, so only integers are added so; products
-// keep their relative error as long as nothing overflows or vanishes.
+// (x ∘ a) ∘ b = x ∘ (a ∘ b). Sums of floats would round differently by more than an ulp, so only integers are added so;
+// products keep their relative error as long as nothing overflows or vanishes.
 RuleResult constant_chain(Sweep& s, const Node& n) {
   auto outer = with_constant(s, n);
   if (!outer) return no_match();

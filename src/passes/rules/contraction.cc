@@ -34,7 +34,9 @@ RuleResult transposed_operand(Sweep& s, const Node& n) {
 // Zeros around the spatial axes are padding of the convolution.
 RuleResult padded_input(Sweep& s, const Node& n) {
   const Node* pad = only_def_of(s, n.inputs[0], "array.pad");
-  if (pad == nullptr || pad->attrs.string_or("mode", "constant") != "constant" || n.attrs.string_or("auto_pad", "notset") != "notset") return no_match();
+  if (pad == nullptr || pad->attrs.string_or("mode", "constant") != "constant" ||
+      n.attrs.string_or("auto_pad", "notset") != "notset")
+    return no_match();
   if (pad->inputs.size() > 1 && pad->inputs[1] != graph::kNoValue && number_of(s, pad->inputs[1]) != 0) return no_match();
   size_t rank = s.tensor(n.inputs[0])->shape.size(), spatial = rank - 2;
   size_t first = n.attrs.string_or("layout", "NCHW") == "NCHW" ? 2 : 1;

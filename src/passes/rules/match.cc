@@ -15,7 +15,9 @@ const Node* def_of(const Sweep& s, ValueId v, const char* op) {
   return n != nullptr && n->op == op ? n : nullptr;
 }
 
-const Node* only_def_of(const Sweep& s, ValueId v, const char* op) { return v != graph::kNoValue && s.used_once(v) ? def_of(s, v, op) : nullptr; }
+const Node* only_def_of(const Sweep& s, ValueId v, const char* op) {
+  return v != graph::kNoValue && s.used_once(v) ? def_of(s, v, op) : nullptr;
+}
 
 std::optional<double> number_of(const Sweep& s, ValueId v) {
   graph::ConstantPtr c = s.constant(v);
@@ -68,8 +70,10 @@ void add_factor(const Sweep& s, ValueId v, Product& p) {
 void add_node(const Sweep& s, const Node& n, Product& p) {
   p.locs.push_back(n.loc);
   add_factor(s, n.inputs[0], p);
-  if (n.op == "math.div") p.number /= *single_number(s, n.inputs[1]);
-  else add_factor(s, n.inputs[1], p);
+  if (n.op == "math.div")
+    p.number /= *single_number(s, n.inputs[1]);
+  else
+    add_factor(s, n.inputs[1], p);
 }
 
 }  // namespace

@@ -73,7 +73,9 @@ RuleResult pad_of_nothing(Sweep& s, const Node& n) {
   return all_are(n.attrs.dims_or("pads", {}), 0) ? same_type(s, n) : no_match();
 }
 
-RuleResult tile_once(Sweep& s, const Node& n) { return all_are(n.attrs.dims_or("repeats", {}), 1) ? same_type(s, n) : no_match(); }
+RuleResult tile_once(Sweep& s, const Node& n) {
+  return all_are(n.attrs.dims_or("repeats", {}), 1) ? same_type(s, n) : no_match();
+}
 
 RuleResult concat_of_concat(Sweep& s, const Node& n) {
   auto rank = static_cast<int64_t>(s.tensor(n.outputs[0])->shape.size());
@@ -98,11 +100,16 @@ RuleResult concat_of_concat(Sweep& s, const Node& n) {
 
 int mantissa_bits(DType t) {
   switch (t) {
-    case DType::F16: return 11;
-    case DType::BF16: return 8;
-    case DType::F32: return 24;
-    case DType::F64: return 53;
-    default: return static_cast<int>(byte_size(t)) * 8 - (is_signed_int(t) ? 1 : 0);
+    case DType::F16:
+      return 11;
+    case DType::BF16:
+      return 8;
+    case DType::F32:
+      return 24;
+    case DType::F64:
+      return 53;
+    default:
+      return static_cast<int>(byte_size(t)) * 8 - (is_signed_int(t) ? 1 : 0);
   }
 }
 
@@ -110,7 +117,8 @@ int mantissa_bits(DType t) {
 bool is_exact(DType from, DType to) {
   if (from == to || from == DType::Bool) return true;
   if (to == DType::Bool) return false;
-  if (is_float(from)) return is_float(to) && mantissa_bits(from) <= mantissa_bits(to) && !(from == DType::BF16 && to == DType::F16);
+  if (is_float(from))
+    return is_float(to) && mantissa_bits(from) <= mantissa_bits(to) && !(from == DType::BF16 && to == DType::F16);
   if (is_float(to)) return mantissa_bits(from) <= mantissa_bits(to) && !(to == DType::F16 && mantissa_bits(from) > 11);
   if (is_signed_int(from) && is_unsigned_int(to)) return false;
   return mantissa_bits(from) <= mantissa_bits(to);

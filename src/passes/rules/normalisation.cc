@@ -60,7 +60,8 @@ std::optional<double> variance_epsilon(const Sweep& s, ValueId v, const Centred&
 Result<std::optional<ValueId>> make_layer_norm(Sweep& s, const Node& n, const Centred& c, double epsilon) {
   if (s.tensor(c.x)->dtype != DType::F32 || !(s.type(c.x) == s.type(n.outputs[0]))) return no_match();
   auto rank = static_cast<int64_t>(s.tensor(c.x)->shape.size());
-  return std::optional(TRY(s.make("nn.layer_norm", {{"axis", c.axis - rank}, {"epsilon", epsilon}}, {c.x}, fused_loc({c.sub, &n}))));
+  return std::optional(
+      TRY(s.make("nn.layer_norm", {{"axis", c.axis - rank}, {"epsilon", epsilon}}, {c.x}, fused_loc({c.sub, &n}))));
 }
 
 // (x - mean) / sqrt(variance + epsilon)
@@ -99,7 +100,9 @@ Result<std::optional<ValueId>> absorb(Sweep& s, const Node& n, size_t slot) {
     const Node* norm = only_def_of(s, n.inputs[k], "nn.layer_norm");
     ValueId other = n.inputs[1 - k];
     const graph::TensorType* t = s.tensor(other);
-    if (norm == nullptr || norm->outputs.size() != 1 || norm->inputs.size() != slot || t == nullptr || t->dtype != DType::F32) continue;
+    if (norm == nullptr || norm->outputs.size() != 1 || norm->inputs.size() != slot || t == nullptr ||
+        t->dtype != DType::F32)
+      continue;
     const graph::Shape& x = s.tensor(norm->inputs[0])->shape;
     int64_t axis = norm->attrs.int_or("axis", -1);
     size_t first = static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(x.size()) : axis);
@@ -119,7 +122,8 @@ RuleResult softmax(Sweep& s, const Node& n) {
   const Node* exp = sum != nullptr && sum->inputs[0] == n.inputs[0] ? def_of(s, n.inputs[0], "math.exp") : nullptr;
   const Node* sub = exp != nullptr ? def_of(s, exp->inputs[0], "math.sub") : nullptr;
   const Node* max = sub != nullptr ? def_of(s, sub->inputs[1], "reduce.max") : nullptr;
-  if (max == nullptr || max->inputs[0] != sub->inputs[0] || !(s.type(sub->inputs[0]) == s.type(n.outputs[0]))) return no_match();
+  if (max == nullptr || max->inputs[0] != sub->inputs[0] || !(s.type(sub->inputs[0]) == s.type(n.outputs[0])))
+    return no_match();
   auto rank = static_cast<int64_t>(s.tensor(sub->inputs[0])->shape.size());
   std::vector<int64_t> axes = sum->attrs.ints_or("axes", {}), max_axes = max->attrs.ints_or("axes", {});
   auto from_front = [&](int64_t axis) { return axis < 0 ? axis + rank : axis; };

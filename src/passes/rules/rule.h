@@ -1,4 +1,5 @@
-// Local algebra: a rule looks at one node and what defines its inputs, and gives a value that may stand for the node's output.
+// Local algebra: a rule looks at one node and what defines its inputs, and gives a value that may stand for the node's
+// output.
 #pragma once
 #include <optional>
 
