@@ -97,8 +97,7 @@ bool is_contraction(const Problem& p, const StageList& list, size_t i) {
   auto e = make_epilogue(p.ctx, list, i);
   if (!e) return false;
   Guarded g = split_guard(p.ctx, s.body, t.combiner, t.accumulate);
-  te::Builder scratch(p.ctx);
-  if (g.guard && !make_padded(p, scratch, s)) return false;
+  if (g.guard && !make_padded(p, s)) return false;
   return make_factors(p, t, g.body, *e, list.shapes).has_value();
 }
 
@@ -129,9 +128,8 @@ Result<LoweredNode> lower_contraction(const Problem& p, const StageList& list, s
     if (!list.stages[i].is_output) add_temporary(list.stages[i].tensor);
     out.kernels.push_back(TRY(lower_single_stage(p, list, list.stages[i], temporaries)));
   }
-  te::Builder builder(ctx);
   Scalar body = s.body;
-  if (auto padded = make_padded(p, builder, s)) {
+  if (auto padded = make_padded(p, s)) {
     body = padded->body;
     Stage copy{padded->padded, padded->padded->body, {}, {}, false};
     local.add(padded->padded);

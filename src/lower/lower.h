@@ -37,6 +37,7 @@ struct LoweredNode {
 // What a strategy sees: the node's computation as tensor expressions over its inputs.
 struct Problem {
   expr::Context& ctx;
+  te::Builder& te;  // made the inputs and outputs; strategies may add stages
   const codegen::Target& target;
   const Options& options;
   const graph::Function& function;

@@ -55,7 +55,7 @@ bool guards_exactly(expr::Context& ctx, Scalar guard, Scalar load, const std::ve
 
 }  // namespace
 
-std::optional<Padded> make_padded(const Problem& p, te::Builder& builder, const Stage& root) {
+std::optional<Padded> make_padded(const Problem& p, const Stage& root) {
   expr::Context& ctx = p.ctx;
   const te::TensorDef& t = *root.tensor;
   Guarded g = split_guard(ctx, root.body, t.combiner, t.accumulate);
@@ -81,7 +81,7 @@ std::optional<Padded> make_padded(const Problem& p, te::Builder& builder, const 
     }
     Padded out;
     Scalar zero = expr::make_const(ctx, x->dtype, 0);
-    out.padded = builder.map(x->name + "_padded", shape, [&](const te::Index& i) {
+    out.padded = p.te.map(x->name + "_padded", shape, [&](const te::Index& i) {
       Scalar inside;
       te::Index at = i;
       for (size_t a = 0; a < shape.size(); ++a) {

@@ -10,6 +10,6 @@ struct Padded {
   te::Tensor padded;
 };
 // Nothing when the guard of `root` is not exactly the bounds of one loaded tensor's affine window.
-std::optional<Padded> make_padded(const Problem& p, te::Builder& builder, const Stage& root);
+std::optional<Padded> make_padded(const Problem& p, const Stage& root);
 
 }  // namespace pliant::lower

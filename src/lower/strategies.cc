@@ -124,7 +124,7 @@ Result<LoweredNode> lower_problem(const Problem& p) {
 // A kernel that stops the run where a data check of the node fails.
 Result<LoweredKernel> lower_check(const Problem& p, const ops::DataCheck& check) {
   expr::Context& ctx = p.ctx;
-  Problem sub{ctx, p.target, p.options, p.function, p.node, p.inputs, {check.ok}, p.constants, {}, p.name + "_check", p.loc};
+  Problem sub{ctx, p.te, p.target, p.options, p.function, p.node, p.inputs, {check.ok}, p.constants, {}, p.name + "_check", p.loc};
   StageList list = make_stages(sub);
   PLIANT_CHECK(list.stages.size() == 1 && list.stages[0].tensor->kind == te::Kind::Map) << "a data check of " << p.name << " is not a map over its inputs";
   const te::TensorDef& ok = *check.ok;
@@ -163,7 +163,7 @@ Result<LoweredNode> lower_node(const graph::Function& f, const graph::Node& node
   te::Builder builder(ctx);
   ops::Defined d = TRY(ops::define(f, node, builder));
   std::vector<std::string> names = model_nodes(node.loc);
-  Problem p{ctx, target, options, f, node, d.inputs, d.outputs, {}, d.checks, symbol_name(names.empty() ? node.op : names.back()), node.loc};
+  Problem p{ctx, builder, target, options, f, node, d.inputs, d.outputs, {}, d.checks, symbol_name(names.empty() ? node.op : names.back()), node.loc};
   for (graph::ValueId v : node.inputs) p.constants.push_back(v == graph::kNoValue ? nullptr : constants.by_value[v]);
   LoweredNode out;
   for (const ops::DataCheck& c : p.checks) out.kernels.push_back(TRY(lower_check(p, c)));
