@@ -44,25 +44,24 @@ struct ConstantPlaces {
 };
 
 ConstantPlaces place_constants(std::span<const Variant> variants) {
-  std::map<size_t, int> of_size;
-  for (const Variant& v : variants)
-    for (Bytes c : v.constants) ++of_size[c.size()];
   ConstantPlaces out;
-  std::map<std::pair<size_t, Sha256>, uint64_t> seen;
+  // What may be equal: the same size and the same beginning. Most others are told apart without reading them.
+  std::map<std::pair<size_t, Sha256>, std::vector<std::pair<uint64_t, Bytes>>> alike;
   for (const Variant& v : variants) {
     auto& descs = out.of.emplace_back();
     for (Bytes c : v.constants) {
-      uint64_t offset = round_up(out.bytes, kConstantAlignment);
-      if (of_size[c.size()] > 1) {
-        auto [at, fresh] = seen.try_emplace({c.size(), sha256(c)}, offset);
-        if (!fresh) {
-          descs.push_back({at->second, c.size()});
-          continue;
-        }
+      auto& candidates = alike[{c.size(), sha256(c.first(std::min<size_t>(c.size(), 256)))}];
+      auto same = std::find_if(candidates.begin(), candidates.end(), [&](const auto& other) {
+        return c.empty() || std::memcmp(other.second.data(), c.data(), c.size()) == 0;
+      });
+      if (same == candidates.end()) {
+        const uint64_t offset = round_up(out.bytes, kConstantAlignment);
+        candidates.emplace_back(offset, c);
+        out.contents.emplace_back(offset, c);
+        out.bytes = offset + c.size();
+        same = candidates.end() - 1;
       }
-      descs.push_back({offset, c.size()});
-      out.contents.emplace_back(offset, c);
-      out.bytes = offset + c.size();
+      descs.push_back({same->first, c.size()});
     }
   }
   return out;

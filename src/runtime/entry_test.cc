@@ -6,7 +6,7 @@ namespace {
 
 struct Given {
   const char* name;
-  pliant_dtype dtype;
+  int32_t dtype;
   std::vector<int64_t> shape;
   std::vector<int64_t> values = std::vector<int64_t>(64);
 };
@@ -68,7 +68,7 @@ TEST_F(Entry, missing_unknown_twice) {
 
 TEST_F(Entry, wrong_types_and_shapes) {
   EXPECT_EQ(run({{"ids", PLIANT_F32, {2, 6}}, mask, image}), "bad input: input 'ids' is f32 but i64 is expected");
-  EXPECT_EQ(run({{"ids", static_cast<pliant_dtype>(99), {2, 6}}, mask, image}),
+  EXPECT_EQ(run({{"ids", 99, {2, 6}}, mask, image}),
             "bad input: input 'ids' is of an unknown dtype but i64 is expected");
   EXPECT_EQ(run({{"ids", PLIANT_I64, {12}}, mask, image}),
             "bad input: input 'ids' has rank 1, shape [12], but rank 2 is expected: [batch, seq]");
