@@ -56,9 +56,13 @@ void* ExternCall::room_bytes(uint64_t count, uint64_t each) {
 AxisSplit split_at(std::span<const int64_t> shape, int64_t axis) {
   AxisSplit s;
   for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] == 0 && static_cast<int64_t>(i) != axis) return {0, shape[static_cast<size_t>(axis)], 0};
     if (static_cast<int64_t>(i) == axis) s.size = shape[i];
-    else if (static_cast<int64_t>(i) < axis) s.outer *= shape[i];
-    else s.inner *= shape[i];
+  }
+  if (s.size == 0) return {0, 0, 0};
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (static_cast<int64_t>(i) < axis) s.outer *= shape[i];
+    if (static_cast<int64_t>(i) > axis) s.inner *= shape[i];
   }
   return s;
 }

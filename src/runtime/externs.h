@@ -51,7 +51,8 @@ struct ExternRow {
 // Null for a name that is not in the table.
 const ExternRow* find_extern(std::string_view symbol);
 
-// One axis of a tensor: [outer][axis][inner].
+// One axis of a tensor: [outer][axis][inner]. Of an empty tensor outer and inner are 0, so that huge axes beside an empty one
+// neither overflow nor are walked.
 struct AxisSplit {
   int64_t outer = 1, size = 1, inner = 1;
 };

@@ -125,8 +125,7 @@ pliant_buffer* BlockPool::allocate(uint64_t bytes) {
   pliant_buffer* block;
   if (best >= 0) {
     block = kept_[best];
-    kept_[best] = kept_[--kept_count_];
-    kept_bytes_ -= block->capacity;
+    take_out(best);
   } else {
     void* p = std::aligned_alloc(kAlignment, sizeof(pliant_buffer) + capacity);
     if (p == nullptr) return nullptr;
@@ -139,11 +138,22 @@ pliant_buffer* BlockPool::allocate(uint64_t bytes) {
   return block;
 }
 
+void BlockPool::take_out(int index) {
+  kept_bytes_ -= kept_[index]->capacity;
+  std::copy(kept_ + index + 1, kept_ + kept_count_, kept_ + index);
+  --kept_count_;
+}
+
 void BlockPool::release(pliant_buffer* block) {
   bool last;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (kept_count_ < kKept && kept_bytes_ + block->capacity <= kKeptBytes) {
+    if (block->capacity <= kKeptBytes) {
+      while (kept_count_ == kKept || kept_bytes_ + block->capacity > kKeptBytes) {
+        pliant_buffer* oldest = kept_[0];
+        take_out(0);
+        std::free(oldest);
+      }
       kept_[kept_count_++] = block;
       kept_bytes_ += block->capacity;
     } else {

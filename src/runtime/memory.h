@@ -52,8 +52,8 @@ class Arena {
   uint32_t generation_ = 0;
 };
 
-// Blocks for outputs. Released blocks are kept for the next run up to a bound; the pool lives until its owner and all its
-// blocks are gone.
+// Blocks for outputs. The blocks released last are kept for the next runs, up to a bound; the pool lives until its owner and all
+// its blocks are gone.
 class BlockPool {
  public:
   static BlockPool* create() { return new BlockPool; }
@@ -66,10 +66,11 @@ class BlockPool {
  private:
   BlockPool() = default;
   ~BlockPool();
-  static constexpr int kKept = 16;
-  static constexpr uint64_t kKeptBytes = 64u << 20;
+  void take_out(int index);
+  static constexpr int kKept = 64;
+  static constexpr uint64_t kKeptBytes = 128u << 20;
   std::mutex mutex_;
-  pliant_buffer* kept_[kKept] = {};
+  pliant_buffer* kept_[kKept] = {};  // the oldest first
   int kept_count_ = 0;
   uint64_t kept_bytes_ = 0;
   uint64_t references_ = 1;

@@ -23,7 +23,7 @@ class ThreadPool {
 
   int threads() const { return threads_; }
   // One run at a time has the pool; another that asks meanwhile is told no and runs serially.
-  bool try_acquire() { return !taken_.exchange(true, std::memory_order_acquire); }
+  bool try_acquire() { return !taken_.load(std::memory_order_relaxed) && !taken_.exchange(true, std::memory_order_acquire); }
   void release() { taken_.store(false, std::memory_order_release); }
   // Wakes up to `threads - 1` sleeping workers ahead of the first call. Only with the pool acquired.
   void warm_up(int threads);

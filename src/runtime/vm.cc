@@ -15,20 +15,20 @@ namespace {
 using artifact::Instr;
 using artifact::Opcode;
 
-// Has the pool for the length of a run, when nobody else has it.
+// Takes the pool at the first call that can use it and nobody else has it, and keeps it to the end of the run.
 class PoolLease {
  public:
-  explicit PoolLease(ThreadPool& pool) : pool_(pool), held_(pool.threads() > 1 && pool.try_acquire()) {}
+  explicit PoolLease(ThreadPool& pool) : pool_(pool) {}
   ~PoolLease() {
     if (held_) pool_.release();
   }
   PoolLease(const PoolLease&) = delete;
-  bool held() const { return held_; }
+  bool hold() { return held_ || (held_ = pool_.try_acquire()); }
   ThreadPool& pool() { return pool_; }
 
  private:
   ThreadPool& pool_;
-  bool held_;
+  bool held_ = false;
 };
 
 struct SliceWork {
@@ -96,7 +96,7 @@ class Run {
     for (size_t i = 0; i < plan.outputs.size(); ++i)
       if (plan.outputs[i].known) PLIANT_TRY(allocate_output(i));
     apply_patches(plan.prepared);
-    if (lease_.held() && plan.slices > 1) lease_.pool().warm_up(plan.slices);
+    if (plan.slices > 1 && lease_.hold()) lease_.pool().warm_up(plan.slices);
     for (const PreparedOp& op : plan.prepared.ops) PLIANT_TRY(execute_op(op, plan.prepared));
     if (model_.program.code[model_.prefix].op != Opcode::Return) return run_tail(plan);
     return PLIANT_OK;
@@ -255,7 +255,7 @@ class Run {
 
   pliant_status execute_call(const PreparedOp& op, PreparedList& list) {
     if (op.tasks == 0) return PLIANT_OK;
-    const int slices = op.slices > 1 && lease_.held() ? std::min(op.slices, lease_.pool().threads_now()) : 1;
+    const int slices = op.slices > 1 && lease_.hold() ? std::min(op.slices, lease_.pool().threads_now()) : 1;
     if (op.bytes > 0) PLIANT_TRY(state_.scratch.commit(op.bytes * static_cast<uint64_t>(slices), false));
     SliceWork work{op, reinterpret_cast<void**>(list.pointers.data() + op.pointers), list.ints.data() + op.ints,
                    state_.scratch.base(), state_.results.data()};
