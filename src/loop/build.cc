@@ -9,23 +9,34 @@ namespace pliant::loop {
 
 const char* name_of(ForKind k) {
   switch (k) {
-    case ForKind::Serial: return "serial";
-    case ForKind::Parallel: return "parallel";
-    case ForKind::Vector: return "vector";
-    case ForKind::Unroll: return "unroll";
+    case ForKind::Serial:
+      return "serial";
+    case ForKind::Parallel:
+      return "parallel";
+    case ForKind::Vector:
+      return "vector";
+    case ForKind::Unroll:
+      return "unroll";
   }
   return "?";
 }
 
 const char* name_of(StoreKind k) {
   switch (k) {
-    case StoreKind::Assign: return "assign";
-    case StoreKind::Add: return "add";
-    case StoreKind::Mul: return "mul";
-    case StoreKind::Max: return "max";
-    case StoreKind::Min: return "min";
-    case StoreKind::And: return "and";
-    case StoreKind::Or: return "or";
+    case StoreKind::Assign:
+      return "assign";
+    case StoreKind::Add:
+      return "add";
+    case StoreKind::Mul:
+      return "mul";
+    case StoreKind::Max:
+      return "max";
+    case StoreKind::Min:
+      return "min";
+    case StoreKind::And:
+      return "and";
+    case StoreKind::Or:
+      return "or";
   }
   return "?";
 }
@@ -76,15 +87,13 @@ StmtPtr make_if(Scalar cond, StmtPtr then, StmtPtr otherwise) {
 
 StmtPtr make_alloc(Buffer buffer, StmtPtr body) {
   PLIANT_CHECK(body) << "an Alloc needs a body";
-  return std::make_shared<Stmt>(Stmt{.kind = StmtKind::Alloc,
-                                     .body = {std::move(body)},
-                                     .alloc = std::make_shared<const Buffer>(std::move(buffer))});
+  return std::make_shared<Stmt>(
+      Stmt{.kind = StmtKind::Alloc, .body = {std::move(body)}, .alloc = std::make_shared<const Buffer>(std::move(buffer))});
 }
 
 StmtPtr make_check(Scalar cond, uint32_t fault, std::vector<Dim> values) {
   PLIANT_CHECK(cond) << "a Check needs a condition";
-  return std::make_shared<Stmt>(
-      Stmt{.kind = StmtKind::Check, .index = std::move(values), .value = cond, .fault = fault});
+  return std::make_shared<Stmt>(Stmt{.kind = StmtKind::Check, .index = std::move(values), .value = cond, .fault = fault});
 }
 
 std::vector<SymbolId> free_symbols(const Function& f) {

@@ -26,13 +26,20 @@ struct Step {
 
 std::optional<expr::BinaryOp> update_of(StoreKind k) {
   switch (k) {
-    case StoreKind::Assign: return std::nullopt;
-    case StoreKind::Add: return expr::BinaryOp::Add;
-    case StoreKind::Mul: return expr::BinaryOp::Mul;
-    case StoreKind::Max: return expr::BinaryOp::Max;
-    case StoreKind::Min: return expr::BinaryOp::Min;
-    case StoreKind::And: return expr::BinaryOp::And;
-    case StoreKind::Or: return expr::BinaryOp::Or;
+    case StoreKind::Assign:
+      return std::nullopt;
+    case StoreKind::Add:
+      return expr::BinaryOp::Add;
+    case StoreKind::Mul:
+      return expr::BinaryOp::Mul;
+    case StoreKind::Max:
+      return expr::BinaryOp::Max;
+    case StoreKind::Min:
+      return expr::BinaryOp::Min;
+    case StoreKind::And:
+      return expr::BinaryOp::And;
+    case StoreKind::Or:
+      return expr::BinaryOp::Or;
   }
   return std::nullopt;
 }
@@ -90,7 +97,8 @@ class Interpreter {
     Step step{.stmt = &s};
     builder_.begin(step.code);
     switch (s.kind) {
-      case StmtKind::Block: break;
+      case StmtKind::Block:
+        break;
       case StmtKind::For:
         step.var = builder_.symbol(s.var);
         step.value = builder_.dim(s.extent);
@@ -101,7 +109,9 @@ class Interpreter {
         step.dtype = s.value.dtype();
         step.update = update_of(s.store_kind);
         break;
-      case StmtKind::If: step.value = builder_.scalar(s.value); break;
+      case StmtKind::If:
+        step.value = builder_.scalar(s.value);
+        break;
       case StmtKind::Alloc:
         step.buffer = builder_.add_buffer(*s.alloc);
         step.values = layout(*s.alloc, step.code);
@@ -142,7 +152,8 @@ class Interpreter {
       case StmtKind::If:
         if (value()) return execute(s.body[0]);
         return s.body.size() == 1 || execute(s.body[1]);
-      case StmtKind::Alloc: return allocate(s);
+      case StmtKind::Alloc:
+        return allocate(s);
       case StmtKind::Check:
         if (value()) return true;
         report(s);
@@ -161,7 +172,8 @@ class Interpreter {
       empty |= m.extents[k] <= 0;
     }
     // Uninitialised memory reads as NaN, or as -1.
-    std::vector<std::byte> data(empty ? 0 : static_cast<size_t>((last + 1) * byte_size(s.stmt->alloc->dtype)), std::byte{0xff});
+    std::vector<std::byte> data(empty ? 0 : static_cast<size_t>((last + 1) * byte_size(s.stmt->alloc->dtype)),
+                                std::byte{0xff});
     m.data = data.data();
     return execute(s.body[0]);
   }
@@ -170,7 +182,8 @@ class Interpreter {
     const Fault& fault = f_.faults[s.stmt->fault];
     std::string message = fault.message;
     for (size_t k = 0; k < s.values.size(); ++k) {
-      std::string mark = "{" + std::to_string(k) + "}", text = std::to_string(static_cast<int64_t>(machine_.regs[s.values[k]]));
+      std::string mark = "{" + std::to_string(k) + "}",
+                  text = std::to_string(static_cast<int64_t>(machine_.regs[s.values[k]]));
       for (size_t at = message.find(mark); at != std::string::npos; at = message.find(mark, at + text.size()))
         message.replace(at, mark.size(), text);
     }

@@ -1,11 +1,11 @@
 // Loop IR: what a kernel does, one scalar iteration at a time. Vectorisation, unrolling and parallelism are annotations of
 // loops; the meaning is always that of the serial scalar program, which is what loop::interpret runs.
 //
-// Semantics. A kernel's buffers do not overlap unless they are the same buffer. Param buffers are contiguous unless they carry
-// strides. Local and Scratch buffers are uninitialised at their Alloc. Loads and stores are in bounds; a Load under a Select
-// or an If whose condition is false is not performed. A For runs `extent` times with var = 0 … extent-1, and not at all
-// when extent <= 0. Iterations of Parallel and Vector loops are independent, except that a Vector loop may carry a Reduce
-// store. Integer and float arithmetic is that of expr/expr.h; a `Reduce` store may be reassociated, nothing else may.
+// Semantics. A kernel's buffers do not overlap unless they are the same buffer. Param buffers are contiguous unless they
+// carry strides. Local and Scratch buffers are uninitialised at their Alloc. Loads and stores are in bounds; a Load under a
+// Select or an If whose condition is false is not performed. A For runs `extent` times with var = 0 … extent-1, and not at
+// all when extent <= 0. Iterations of Parallel and Vector loops are independent, except that a Vector loop may carry a
+// Reduce store. Integer and float arithmetic is that of expr/expr.h; a `Reduce` store may be reassociated, nothing else may.
 #pragma once
 #include <memory>
 #include <string>
@@ -67,11 +67,12 @@ struct Stmt {
   // Store: buffer[index] = value, or buffer[index] op= value
   BufferId buffer = 0;
   std::vector<Dim> index;
-  Scalar value;       // Store; If and Check: the condition (Bool)
+  Scalar value;  // Store; If and Check: the condition (Bool)
   StoreKind store_kind = StoreKind::Assign;
   // Alloc: declares `alloc` for its body
   std::shared_ptr<const Buffer> alloc;
-  // Check: when `value` is false the kernel stops with fault `fault` (an index into Function::faults) and the values of `index`
+  // Check: when `value` is false the kernel stops with fault `fault` (an index into Function::faults) and the values of
+  // `index`
   uint32_t fault = 0;
 };
 
@@ -96,7 +97,8 @@ struct Function {
   double flops_hint = 0;  // per element of the task grid; only for deciding whether threads pay
 };
 
-// The symbols that the body and the shapes and strides of params read and no loop binds: the kernel's integer arguments, in id order.
+// The symbols that the body and the shapes and strides of params read and no loop binds: the kernel's integer arguments, in
+// id order.
 std::vector<SymbolId> free_symbols(const Function& f);
 const Buffer* find_buffer(const Function& f, BufferId id);  // params and allocs
 

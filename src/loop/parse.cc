@@ -270,7 +270,8 @@ class Parser {
     std::vector<Dim> args = TRY(dims("(", ")"));
     if (args.size() < 2) return fail("`" + n + "` needs two operands");
     if (n == "floordiv" || n == "mod") {
-      if (args.size() > 2 || args[1].is_const(0)) return fail("`" + n + "` needs a positive divisor");
+      if (args.size() > 2 || (args[1].is_const() && args[1].const_value() < 1))
+        return fail("`" + n + "` needs a positive divisor");
       return n == "mod" ? expr::mod(args[0], args[1]) : expr::floordiv(args[0], args[1]);
     }
     Dim d = args[0];
@@ -415,7 +416,11 @@ class Parser {
       return expr::make_fma(a[0], a[1], a[2]);
     }
     if (n.starts_with("cast.") || n.starts_with("bitcast.")) return cast(n);
-    if (auto op = expr::unary_op(n)) return expr::make_unary(*op, TRY(arguments(1))[0]);
+    if (auto op = expr::unary_op(n)) {
+      Scalar x = TRY(arguments(1))[0];
+      if (*op == expr::UnaryOp::Not && x.dtype() != DType::Bool) return fail("not() needs a bool");
+      return expr::make_unary(*op, x);
+    }
     if (auto op = expr::binary_op(n)) {
       auto a = TRY(arguments(2));
       return binary(*op, a[0], a[1]);

@@ -11,8 +11,8 @@
 //         local %t: f32[14, 32] { … }
 //
 // Inside brackets and after `in` stand Dims; elsewhere stand Scalars, whose literals carry their dtype. A `let` names a
-// subexpression that the next statement uses more than once. The text does not depend on ids: terms and factors of a Dim are sorted by
-// how they read, as expr::print does.
+// subexpression that the next statement uses more than once. The text does not depend on ids: terms and factors of a Dim are
+// sorted by how they read, as expr::print does.
 #include <algorithm>
 #include <bit>
 #include <charconv>
@@ -41,31 +41,51 @@ struct Infix {
 };
 Infix infix_of(BinaryOp op) {
   switch (op) {
-    case BinaryOp::Or: return {"||", 1};
-    case BinaryOp::And: return {"&&", 2};
-    case BinaryOp::Eq: return {"==", 3};
-    case BinaryOp::Ne: return {"!=", 3};
-    case BinaryOp::Lt: return {"<", 3};
-    case BinaryOp::Le: return {"<=", 3};
-    case BinaryOp::Gt: return {">", 3};
-    case BinaryOp::Ge: return {">=", 3};
-    case BinaryOp::Add: return {"+", 4};
-    case BinaryOp::Sub: return {"-", 4};
-    case BinaryOp::Mul: return {"*", 5};
-    case BinaryOp::Div: return {"/", 5};
-    default: return {"", 0};
+    case BinaryOp::Or:
+      return {"||", 1};
+    case BinaryOp::And:
+      return {"&&", 2};
+    case BinaryOp::Eq:
+      return {"==", 3};
+    case BinaryOp::Ne:
+      return {"!=", 3};
+    case BinaryOp::Lt:
+      return {"<", 3};
+    case BinaryOp::Le:
+      return {"<=", 3};
+    case BinaryOp::Gt:
+      return {">", 3};
+    case BinaryOp::Ge:
+      return {">=", 3};
+    case BinaryOp::Add:
+      return {"+", 4};
+    case BinaryOp::Sub:
+      return {"-", 4};
+    case BinaryOp::Mul:
+      return {"*", 5};
+    case BinaryOp::Div:
+      return {"/", 5};
+    default:
+      return {"", 0};
   }
 }
 
 const char* store_text(StoreKind k) {
   switch (k) {
-    case StoreKind::Assign: return "=";
-    case StoreKind::Add: return "+=";
-    case StoreKind::Mul: return "*=";
-    case StoreKind::Max: return "max=";
-    case StoreKind::Min: return "min=";
-    case StoreKind::And: return "and=";
-    case StoreKind::Or: return "or=";
+    case StoreKind::Assign:
+      return "=";
+    case StoreKind::Add:
+      return "+=";
+    case StoreKind::Mul:
+      return "*=";
+    case StoreKind::Max:
+      return "max=";
+    case StoreKind::Min:
+      return "min=";
+    case StoreKind::And:
+      return "and=";
+    case StoreKind::Or:
+      return "or=";
   }
   return "?";
 }
@@ -87,11 +107,16 @@ std::string constant_text(const ScalarNode& n) {
     return shortest(v) + name_of(n.dtype);
   };
   switch (n.dtype) {
-    case DType::Bool: return n.bits ? "true" : "false";
-    case DType::F16: return floating(f16_to_f32(static_cast<uint16_t>(n.bits)));
-    case DType::BF16: return floating(bf16_to_f32(static_cast<uint16_t>(n.bits)));
-    case DType::F32: return floating(std::bit_cast<float>(static_cast<uint32_t>(n.bits)));
-    case DType::F64: return floating(std::bit_cast<double>(n.bits));
+    case DType::Bool:
+      return n.bits ? "true" : "false";
+    case DType::F16:
+      return floating(f16_to_f32(static_cast<uint16_t>(n.bits)));
+    case DType::BF16:
+      return floating(bf16_to_f32(static_cast<uint16_t>(n.bits)));
+    case DType::F32:
+      return floating(std::bit_cast<float>(static_cast<uint32_t>(n.bits)));
+    case DType::F64:
+      return floating(std::bit_cast<double>(n.bits));
     default:
       return (is_unsigned_int(n.dtype) ? shortest(n.bits) : shortest(static_cast<int64_t>(n.bits))) + name_of(n.dtype);
   }
@@ -155,13 +180,20 @@ class Printer {
       return s + ")";
     };
     switch (a.kind) {
-      case AtomKind::Symbol: return quote_name(ctx_.info(a.symbol).name);
-      case AtomKind::FloorDiv: return call("floordiv");
-      case AtomKind::Mod: return call("mod");
-      case AtomKind::Min: return call("min");
-      case AtomKind::Max: return call("max");
-      case AtomKind::Broadcast: return call("broadcast");
-      case AtomKind::Value: return "value(" + scalar(Scalar(a.scalar), 0) + ")";
+      case AtomKind::Symbol:
+        return quote_name(ctx_.info(a.symbol).name);
+      case AtomKind::FloorDiv:
+        return call("floordiv");
+      case AtomKind::Mod:
+        return call("mod");
+      case AtomKind::Min:
+        return call("min");
+      case AtomKind::Max:
+        return call("max");
+      case AtomKind::Broadcast:
+        return call("broadcast");
+      case AtomKind::Value:
+        return "value(" + scalar(Scalar(a.scalar), 0) + ")";
     }
     return "?";
   }
@@ -218,10 +250,14 @@ class Printer {
   std::string scalar_body(Scalar s, int strength) {
     const ScalarNode& n = *s.node();
     switch (n.kind) {
-      case ScalarKind::Const: return constant_text(n);
-      case ScalarKind::Index: return "index(" + dim(n.index[0]) + ")";
-      case ScalarKind::Load: return buffer(n.tensor) + bracketed(n.index);
-      case ScalarKind::Unary: return call(expr::name_of(n.unary()), n.args);
+      case ScalarKind::Const:
+        return constant_text(n);
+      case ScalarKind::Index:
+        return "index(" + dim(n.index[0]) + ")";
+      case ScalarKind::Load:
+        return buffer(n.tensor) + bracketed(n.index);
+      case ScalarKind::Unary:
+        return call(expr::name_of(n.unary()), n.args);
       case ScalarKind::Binary: {
         Infix op = infix_of(n.binary());
         if (!op.strength) return call(expr::name_of(n.binary()), n.args);
@@ -230,10 +266,14 @@ class Printer {
         std::string t = scalar(n.args[0], left) + " " + op.text + " " + scalar(n.args[1], op.strength + 1);
         return op.strength < strength ? "(" + t + ")" : t;
       }
-      case ScalarKind::Select: return call("select", n.args);
-      case ScalarKind::Cast: return call(std::string("cast.") + name_of(n.dtype), n.args);
-      case ScalarKind::Bitcast: return call(std::string("bitcast.") + name_of(n.dtype), n.args);
-      case ScalarKind::Fma: return call("fma", n.args);
+      case ScalarKind::Select:
+        return call("select", n.args);
+      case ScalarKind::Cast:
+        return call(std::string("cast.") + name_of(n.dtype), n.args);
+      case ScalarKind::Bitcast:
+        return call(std::string("bitcast.") + name_of(n.dtype), n.args);
+      case ScalarKind::Fma:
+        return call("fma", n.args);
     }
     return "?";
   }
@@ -277,7 +317,8 @@ class Printer {
     print_lets(s, depth);
     std::string indent(2 * depth, ' ');
     switch (s->kind) {
-      case StmtKind::Block: break;
+      case StmtKind::Block:
+        break;
       case StmtKind::For: {
         std::string kind = s->for_kind == ForKind::Serial ? "" : std::string(name_of(s->for_kind)) + " ";
         line(depth, "for " + kind + quote_name(ctx_.info(s->var).name) + " in " + dim(s->extent) + " {");

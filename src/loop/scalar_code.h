@@ -12,12 +12,21 @@ namespace pliant::loop {
 using Reg = uint32_t;
 
 enum class Op : uint8_t {
-  AddDim, MulDim, FloorDivDim, ModDim, MinDim, MaxDim, BroadcastDim,  // dst = a op b
-  Load,        // dst = accesses[imm]
-  Unary,       // dst = unary a
-  Binary,      // dst = a binary b
-  AddF32, SubF32, MulF32,
-  Cast, Bitcast,  // dst = a, from `t` to `to`
+  AddDim,
+  MulDim,
+  FloorDivDim,
+  ModDim,
+  MinDim,
+  MaxDim,
+  BroadcastDim,  // dst = a op b
+  Load,          // dst = accesses[imm]
+  Unary,         // dst = unary a
+  Binary,        // dst = a binary b
+  AddF32,
+  SubF32,
+  MulF32,
+  Cast,
+  Bitcast,     // dst = a, from `t` to `to`
   Fma,         // dst = a * b + c
   Move,        // dst = a
   Select,      // dst = a ? b : c
@@ -60,8 +69,8 @@ struct Machine {
   std::byte* address(const Access& a) const;
 };
 
-// Compiles expressions into one Machine. A register is computed at most once in the code of one statement, and only where the
-// semantics allow: what a Select guards is computed in its branch.
+// Compiles expressions into one Machine. A register is computed at most once in the code of one statement, and only where
+// the semantics allow: what a Select guards is computed in its branch.
 class CodeBuilder {
  public:
   explicit CodeBuilder(Machine& m) : machine_(m) {}

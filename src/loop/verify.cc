@@ -39,7 +39,8 @@ class Verifier {
         for (SymbolId s : expr::symbols_of(d))
           if (loop_vars_.count(s)) report("the shape of %" + b.name + " uses the loop variable " + ctx_.info(s).name);
         if (!expr::loads_of(expr::make_index(d)).empty()) report("the shape of %" + b.name + " reads memory");
-        if (b.scope == Scope::Local && !d.is_const()) report("local buffer %" + b.name + " has a shape that is not constant");
+        if (b.scope == Scope::Local && !d.is_const())
+          report("local buffer %" + b.name + " has a shape that is not constant");
       }
   }
 
@@ -71,8 +72,12 @@ class Verifier {
       case StmtKind::Block:
         for (const StmtPtr& child : s.body) statement(*child, false);
         break;
-      case StmtKind::For: for_loop(s, outermost); break;
-      case StmtKind::Store: store(s); break;
+      case StmtKind::For:
+        for_loop(s, outermost);
+        break;
+      case StmtKind::Store:
+        store(s);
+        break;
       case StmtKind::If:
         condition(s, "an if");
         for (const StmtPtr& child : s.body) statement(*child, false);
@@ -113,7 +118,8 @@ class Verifier {
       if (!outermost) report("parallel loop " + name + " is not outermost");
       for (SymbolId id : expr::symbols_of(s.extent))
         if (loop_vars_.count(id)) report("the extent of parallel loop " + name + " depends on another loop");
-      if (!expr::loads_of(expr::make_index(s.extent)).empty()) report("the extent of parallel loop " + name + " reads memory");
+      if (!expr::loads_of(expr::make_index(s.extent)).empty())
+        report("the extent of parallel loop " + name + " reads memory");
     }
     const auto& upper = ctx_.info(s.var).upper;
     if (upper && ctx_.less_equal(s.extent - 1, *upper) == expr::Tri::No)

@@ -11,15 +11,15 @@ void for_each(const StmtPtr& root, const std::function<void(const Stmt&)>& f);
 // The Dims that the statement itself holds: the extent of a For, the indices of a Store, the values of a Check.
 void for_each_dim(const Stmt& s, const std::function<void(Dim)>& f);
 
-// Rebuilds the tree bottom up: `f` gets each statement with its children already rewritten and returns what replaces it (null drops
-// it). Subtrees in which nothing changes are shared with the input.
+// Rebuilds the tree bottom up: `f` gets each statement with its children already rewritten and returns what replaces it
+// (null drops it). Subtrees in which nothing changes are shared with the input.
 StmtPtr rewrite(const StmtPtr& root, const std::function<StmtPtr(const StmtPtr&)>& f);
-// The same statement over other children; gives `s` back when they are the same. Null children leave a Block; a For, Alloc or
-// If that loses its body becomes null.
+// The same statement over other children; gives `s` back when they are the same. Null children leave a Block; a For, Alloc
+// or If that loses its body becomes null.
 StmtPtr with_body(const StmtPtr& s, std::vector<StmtPtr> body);
 
-// Replaces symbols in every Dim and Scalar, and Loads through `load` where given (see expr::substitute). Variables that loops
-// below `root` bind are not renamed: `map` must not name them, except through substitute_vars.
+// Replaces symbols in every Dim and Scalar, and Loads through `load` where given (see expr::substitute). Variables that
+// loops below `root` bind are not renamed: `map` must not name them, except through substitute_vars.
 StmtPtr substitute(const StmtPtr& root, const expr::DimMap& map, const std::function<Scalar(Scalar load)>& load = {});
 // A copy whose loops bind fresh variables (named after the old ones) and whose Allocs declare fresh buffers.
 StmtPtr fresh_copy(const StmtPtr& root, expr::Context& ctx);

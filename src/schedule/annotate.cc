@@ -1,5 +1,5 @@
-// Loops that are unrolled, run as vector lanes or divided among threads. The meaning stays that of the serial loop, which Parallel and
-// Vector loops must not depend on.
+// Loops that are unrolled, run as vector lanes or divided among threads. The meaning stays that of the serial loop, which
+// Parallel and Vector loops must not depend on.
 #include "loop/lexer.h"
 #include "schedule/dependence.h"
 #include "schedule/tail.h"
@@ -36,7 +36,8 @@ Status Schedule::unroll(std::string_view name) {
   Edit e(*this, trace_line({"unroll", loop::quote_name(name)}));
   StmtPtr s = TRY(e.find_loop(name));
   if (!s->extent.is_const())
-    return e.refuse("the extent of loop " + std::string(name) + " is not constant; `mask`, `pad` or `specialize` make it so");
+    return e.refuse("the extent of loop " + std::string(name) +
+                    " is not constant; `mask`, `pad` or `specialize` make it so");
   if (s->for_kind == ForKind::Parallel) return e.refuse("loop " + std::string(name) + " is parallel");
   e.replace(s, with_kind(s, ForKind::Unroll));
   return e.commit();

@@ -8,8 +8,8 @@ namespace pliant::schedule {
 
 Status Schedule::cache_read(std::string_view buffer, std::string_view at, std::string_view name, loop::Scope scope,
                             const std::vector<int64_t>& order) {
-  std::vector<std::string> words{"cache_read", loop::quote_name(buffer), "at", loop::quote_name(at), "->", loop::quote_name(name),
-                                 scope_text(scope)};
+  std::vector<std::string> words{"cache_read",           loop::quote_name(buffer), "at", loop::quote_name(at), "->",
+                                 loop::quote_name(name), scope_text(scope)};
   if (!order.empty()) words.push_back(list_text(order));
   Edit e(*this, trace_line(words));
   Buffer a = TRY(e.find_buffer(buffer));
@@ -35,8 +35,12 @@ Status Schedule::cache_read(std::string_view buffer, std::string_view at, std::s
     for (Dim d : *shape)
       if (!d.is_const()) return e.refuse("a tile of %" + a.name + " has no constant size");
 
-  Buffer tile{.id = TRY(e.new_buffer(name)), .name = std::string(name), .dtype = a.dtype, .shape = permuted(*shape, dims),
-              .strides = {}, .scope = scope};
+  Buffer tile{.id = TRY(e.new_buffer(name)),
+              .name = std::string(name),
+              .dtype = a.dtype,
+              .shape = permuted(*shape, dims),
+              .strides = {},
+              .scope = scope};
   Clamped part = clamp(*region, a.shape, e.ctx);
   std::vector<Dim> index, outside(a.shape.size()), within(a.shape.size());
   for (int64_t d : dims) {

@@ -1,5 +1,5 @@
-// for o … { A(c); B(c) }  ->  for o … { local t { A(t); B(t); c = t } }, or { local t { A(t); c = B(t) } } when B assigns every element
-// once.
+// for o … { A(c); B(c) }  ->  for o … { local t { A(t); B(t); c = t } }, or { local t { A(t); c = B(t) } } when B assigns
+// every element once.
 #include "loop/lexer.h"
 #include "schedule/region.h"
 
@@ -25,19 +25,27 @@ std::vector<Dim> sum(const std::vector<Dim>& a, const std::vector<Dim>& b) {
 
 std::optional<expr::BinaryOp> operation(StoreKind k) {
   switch (k) {
-    case StoreKind::Assign: return std::nullopt;
-    case StoreKind::Add: return expr::BinaryOp::Add;
-    case StoreKind::Mul: return expr::BinaryOp::Mul;
-    case StoreKind::Max: return expr::BinaryOp::Max;
-    case StoreKind::Min: return expr::BinaryOp::Min;
-    case StoreKind::And: return expr::BinaryOp::And;
-    case StoreKind::Or: return expr::BinaryOp::Or;
+    case StoreKind::Assign:
+      return std::nullopt;
+    case StoreKind::Add:
+      return expr::BinaryOp::Add;
+    case StoreKind::Mul:
+      return expr::BinaryOp::Mul;
+    case StoreKind::Max:
+      return expr::BinaryOp::Max;
+    case StoreKind::Min:
+      return expr::BinaryOp::Min;
+    case StoreKind::And:
+      return expr::BinaryOp::And;
+    case StoreKind::Or:
+      return expr::BinaryOp::Or;
   }
   return std::nullopt;
 }
 
 // The covering nest `root` on the tile, except that its store goes to `c` itself.
-StmtPtr write_through(Edit& e, const StmtPtr& root, const Stmt& store, const Buffer& c, const Region& region, BufferId tile) {
+StmtPtr write_through(Edit& e, const StmtPtr& root, const Stmt& store, const Buffer& c, const Region& region,
+                      BufferId tile) {
   Scalar value = store.value;
   if (auto op = operation(store.store_kind))
     value = expr::make_binary(*op, expr::make_load(e.ctx, c.id, c.dtype, store.index), value);
@@ -54,8 +62,8 @@ StmtPtr write_through(Edit& e, const StmtPtr& root, const Stmt& store, const Buf
 }  // namespace
 
 Status Schedule::cache_write(std::string_view buffer, std::string_view at, std::string_view name, loop::Scope scope) {
-  Edit e(*this, trace_line({"cache_write", loop::quote_name(buffer), "at", loop::quote_name(at), "->", loop::quote_name(name),
-                            scope_text(scope)}));
+  Edit e(*this, trace_line({"cache_write", loop::quote_name(buffer), "at", loop::quote_name(at), "->",
+                            loop::quote_name(name), scope_text(scope)}));
   Buffer c = TRY(e.find_buffer(buffer));
   StmtPtr home = TRY(e.find_loop(at));
   Inside in = inside_allocs(home->body[0]);
@@ -89,7 +97,12 @@ Status Schedule::cache_write(std::string_view buffer, std::string_view at, std::
   bool needs_load = !start || start->reads_buffer;
   bool through = end.has_value() && *first != *last;
 
-  Buffer tile{.id = TRY(e.new_buffer(name)), .name = std::string(name), .dtype = c.dtype, .shape = *shape, .strides = {}, .scope = scope};
+  Buffer tile{.id = TRY(e.new_buffer(name)),
+              .name = std::string(name),
+              .dtype = c.dtype,
+              .shape = *shape,
+              .strides = {},
+              .scope = scope};
   std::vector<StmtPtr> now;
   auto copy = [&](const char* what, bool load) {
     return nest_over(e, tile.name + what, region->size, [&](const std::vector<Dim>& v) {

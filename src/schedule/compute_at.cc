@@ -12,8 +12,8 @@ Status Schedule::compute_at(std::string_view buffer, std::string_view at) {
   Producer p = TRY(find_producer(e, b));
   StmtPtr home = TRY(e.find_loop(at));
   auto path = e.enclosing(home);
-  if (std::find(path.begin(), path.end(), p.alloc) == path.end() || std::find(path.begin(), path.end(), p.nest) != path.end() ||
-      home == p.nest)
+  if (std::find(path.begin(), path.end(), p.alloc) == path.end() ||
+      std::find(path.begin(), path.end(), p.nest) != path.end() || home == p.nest)
     return e.refuse("loop " + std::string(at) + " is not where %" + b.name + " is read");
   auto reads_in = [&](const StmtPtr& s) {
     auto all = accesses_of(s);
@@ -37,14 +37,17 @@ Status Schedule::compute_at(std::string_view buffer, std::string_view at) {
     vars[p.loops[k]->var] = part.start[k] + index[k];
   }
   StmtPtr fill = redirect(e.substitute(p.body, vars), b.id, b.id, region->base, {}, e.ctx);
-  for (size_t k = p.loops.size(); k-- > 0;) fill = loop::make_for(*index[k].as_symbol(), part.count[k], ForKind::Serial, fill);
+  for (size_t k = p.loops.size(); k-- > 0;)
+    fill = loop::make_for(*index[k].as_symbol(), part.count[k], ForKind::Serial, fill);
   StmtPtr body = redirect(in.body, b.id, b.id, region->base, {}, e.ctx);
   Buffer tile = b;
   tile.shape = *shape;
   tile.strides.clear();
   StmtPtr moved = loop::make_for(home->var, home->extent, home->for_kind,
                                  in.wrap(loop::make_alloc(tile, loop::make_block({fill, body}))));
-  StmtPtr rest = loop::rewrite(p.alloc->body[0], [&](const StmtPtr& s) { return s == p.nest ? nullptr : s == home ? moved : s; });
+  StmtPtr rest = loop::rewrite(p.alloc->body[0], [&](const StmtPtr& s) {
+    return s == p.nest ? nullptr : s == home ? moved : s;
+  });
   e.replace(p.alloc, rest);
   return e.commit();
 }

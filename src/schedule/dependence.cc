@@ -38,13 +38,18 @@ Dim at_end(Dim d, Dim coefficient, SymbolId v, Dim extent, bool want_low, Ends e
 // The Dim that is just this atom.
 Dim dim_of(const expr::Atom& a, expr::Context& ctx) {
   switch (a.kind) {
-    case expr::AtomKind::Symbol: return ctx.symbol_dim(a.symbol);
-    case expr::AtomKind::FloorDiv: return expr::floordiv(a.args[0], a.args[1]);
-    case expr::AtomKind::Mod: return expr::mod(a.args[0], a.args[1]);
-    case expr::AtomKind::Value: return expr::value(Scalar(a.scalar));
+    case expr::AtomKind::Symbol:
+      return ctx.symbol_dim(a.symbol);
+    case expr::AtomKind::FloorDiv:
+      return expr::floordiv(a.args[0], a.args[1]);
+    case expr::AtomKind::Mod:
+      return expr::mod(a.args[0], a.args[1]);
+    case expr::AtomKind::Value:
+      return expr::value(Scalar(a.scalar));
     case expr::AtomKind::Min:
     case expr::AtomKind::Max:
-    case expr::AtomKind::Broadcast: break;
+    case expr::AtomKind::Broadcast:
+      break;
   }
   Dim d = a.args[0];
   for (size_t k = 1; k < a.args.size(); ++k) {
@@ -100,14 +105,16 @@ const expr::Atom* single_atom(Dim d) {
   return factors.size() == 1 && factors[0].second == 1 ? factors[0].first : nullptr;
 }
 
-// Pairs of Dims that are equal when the elements are: one a dimension, and x where floordiv(x, n) and mod(x, n) are among them.
+// Pairs of Dims that are equal when the elements are: one a dimension, and x where floordiv(x, n) and mod(x, n) are among
+// them.
 std::vector<std::pair<Dim, Dim>> equations(const Access& a, const Access& b) {
   std::vector<std::pair<Dim, Dim>> eq;
   for (size_t k = 0; k < a.index.size(); ++k) eq.emplace_back(a.index[k], b.index[k]);
   auto has = [&](const std::pair<Dim, Dim>& p) { return std::find(eq.begin(), eq.end(), p) != eq.end(); };
   for (size_t k = 0; k < eq.size(); ++k) {
     const expr::Atom *x = single_atom(eq[k].first), *y = single_atom(eq[k].second);
-    if (!x || !y || x->kind != expr::AtomKind::FloorDiv || y->kind != expr::AtomKind::FloorDiv || x->args[1] != y->args[1]) continue;
+    if (!x || !y || x->kind != expr::AtomKind::FloorDiv || y->kind != expr::AtomKind::FloorDiv || x->args[1] != y->args[1])
+      continue;
     std::pair<Dim, Dim> whole{x->args[0], y->args[0]};
     if (!has(whole) && has({expr::mod(x->args[0], x->args[1]), expr::mod(y->args[0], y->args[1])})) {
       eq.push_back(whole);
@@ -117,7 +124,8 @@ std::vector<std::pair<Dim, Dim>> equations(const Access& a, const Access& b) {
   return eq;
 }
 
-// `x` and `y` are c*v + rest, c*w + rest' where v and w are known to be equal or at least one apart: whether x == y forces v == w.
+// `x` and `y` are c*v + rest, c*w + rest' where v and w are known to be equal or at least one apart: whether x == y forces v
+// == w.
 bool apart(Dim c, Dim rest_x, Dim rest_y, const Extents& vary, expr::Context& ctx) {
   if (!ctx.proves_less(ctx.constant(0), c)) c = -c;
   if (!ctx.proves_less(ctx.constant(0), c)) return false;
@@ -192,8 +200,8 @@ bool ordered(const Access& a, const Access& b) {
   return !(a.is_update() && b.is_update() && a.kind == b.kind);
 }
 
-std::optional<BufferId> carried(const std::vector<Access>& first, const std::vector<Access>& second, SymbolId var, const Extents& vary,
-                      const Edit& e) {
+std::optional<BufferId> carried(const std::vector<Access>& first, const std::vector<Access>& second, SymbolId var,
+                                const Extents& vary, const Edit& e) {
   for (const Access& a : first)
     for (const Access& b : second)
       if (ordered(a, b) && !determined(a, b, {var}, vary, e).count(var)) return a.buffer;

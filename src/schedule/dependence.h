@@ -24,17 +24,17 @@ enum class Ends : uint8_t { Exact, Constant };
 // The least and greatest value of `d` while the loops of `vary` run, as Dims over the other symbols.
 std::optional<Bounds> bounds_of(Dim d, const Extents& vary, expr::Context& ctx, Ends ends = Ends::Exact);
 
-// Those of `candidates` that must have the same value on both sides when `a` and `b` touch the same element. `vary`: the loops whose
-// variables may differ between the sides, the candidates among them.
+// Those of `candidates` that must have the same value on both sides when `a` and `b` touch the same element. `vary`: the
+// loops whose variables may differ between the sides, the candidates among them.
 std::set<SymbolId> determined(const Access& a, const Access& b, const std::set<SymbolId>& candidates, const Extents& vary,
                               const Edit& e);
 
 // Whether a pair matters for the order in which the two are done: one writes, and they are not updates of one kind.
 bool ordered(const Access& a, const Access& b);
 
-// A buffer for which two iterations of loop `var` may touch one element by an ordered pair, one access from each list; nothing when there is
-// none. `vary` as above.
-std::optional<BufferId> carried(const std::vector<Access>& first, const std::vector<Access>& second, SymbolId var, const Extents& vary,
-                      const Edit& e);
+// A buffer for which two iterations of loop `var` may touch one element by an ordered pair, one access from each list;
+// nothing when there is none. `vary` as above.
+std::optional<BufferId> carried(const std::vector<Access>& first, const std::vector<Access>& second, SymbolId var,
+                                const Extents& vary, const Edit& e);
 
 }  // namespace pliant::schedule

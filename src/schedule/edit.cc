@@ -70,7 +70,8 @@ std::string Edit::free_name(const std::string& base, const std::function<bool(co
   std::string stem = base;
   size_t dot = base.rfind('.');
   if (dot != std::string::npos && dot + 1 < base.size() &&
-      std::all_of(base.begin() + static_cast<std::ptrdiff_t>(dot) + 1, base.end(), [](char c) { return c >= '0' && c <= '9'; }))
+      std::all_of(base.begin() + static_cast<std::ptrdiff_t>(dot) + 1, base.end(),
+                  [](char c) { return c >= '0' && c <= '9'; }))
     stem = base.substr(0, dot);
   for (int k = 1;; ++k)
     if (std::string name = stem + "." + std::to_string(k); !taken(name)) return name;
@@ -85,8 +86,8 @@ std::set<SymbolId> Edit::used_symbols() const {
   return used;
 }
 
-// Symbols are taken from the Context where it already has one of this name with the same facts that this function does not use: then
-// a replay gives the same function, and the Context does not grow with every kernel.
+// Symbols are taken from the Context where it already has one of this name with the same facts that this function does not
+// use: then a replay gives the same function, and the Context does not grow with every kernel.
 Dim Edit::make_index(const std::string& name, Dim extent, int64_t hi) {
   expr::SymbolInfo info;
   info.hi = extent.is_const() ? extent.const_value() - 1 : hi;
@@ -165,7 +166,8 @@ StmtPtr Edit::substitute(const StmtPtr& body, const expr::DimMap& map) {
     for (EvenTile& t : even_tiles) {
       if (t.inner != var) continue;
       t.start = expr::substitute(t.start, map);
-      if (auto outer = map.find(t.outer); outer != map.end() && outer->second.as_symbol()) t.outer = *outer->second.as_symbol();
+      if (auto outer = map.find(t.outer); outer != map.end() && outer->second.as_symbol())
+        t.outer = *outer->second.as_symbol();
     }
   }
   return loop::substitute(body, map);

@@ -1,4 +1,5 @@
-// One primitive at work: a draft of the schedule's state that `commit` makes real, so that a refused primitive changes nothing.
+// One primitive at work: a draft of the schedule's state that `commit` makes real, so that a refused primitive changes
+// nothing.
 #pragma once
 #include <set>
 
@@ -37,8 +38,8 @@ class Edit {
   // `var`'s name in this schedule.
   std::string name_of(SymbolId var) const;
 
-  // A variable for a new loop of this name, which no other loop may have. `hi`: the highest value that it can take, where that
-  // is known better than extent - 1.
+  // A variable for a new loop of this name, which no other loop may have. `hi`: the highest value that it can take, where
+  // that is known better than extent - 1.
   Result<Dim> new_index(std::string_view name, Dim extent, int64_t hi = expr::kNoLimit);
   // As new_index, for a name of our own choice: `base`, or `base.1`, `base.2` … where that is taken.
   Dim derived_index(const std::string& base, Dim extent, int64_t hi = expr::kNoLimit);

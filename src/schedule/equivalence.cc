@@ -31,7 +31,8 @@ int64_t value_of(Dim d, const Bindings& bindings) {
 
 class Trial {
  public:
-  Trial(const loop::Function& before, const Schedule& after, uint64_t seed) : before_(before), after_(after), random_(seed) {}
+  Trial(const loop::Function& before, const Schedule& after, uint64_t seed)
+      : before_(before), after_(after), random_(seed) {}
 
   Status run() {
     bind();
@@ -49,9 +50,11 @@ class Trial {
     std::vector<Array> backwards = got;
     Status actual = execute(after_.function(), got);
     if (expected.ok() != actual.ok())
-      return fault(expected.ok() ? "it stops with: " + actual.error().text() : "it does not stop with: " + expected.error().text());
+      return fault(expected.ok() ? "it stops with: " + actual.error().text()
+                                 : "it does not stop with: " + expected.error().text());
     if (!expected.ok()) return ok();
-    PLIANT_CHECK(execute(reversed(after_.function()), backwards).ok()) << "the order of independent loops matters to a check";
+    PLIANT_CHECK(execute(reversed(after_.function()), backwards).ok())
+        << "the order of independent loops matters to a check";
     for (size_t k = 0; k < before_.params.size(); ++k) {
       if (!before_.params[k].is_output) continue;
       TRY(compare(before_.params[k], want[k], got[k], ""));
@@ -135,7 +138,8 @@ class Trial {
 
   loop::Function reversed(loop::Function f) const {
     f.body = loop::rewrite(f.body, [&](const loop::StmtPtr& s) {
-      if (s->kind != loop::StmtKind::For || (s->for_kind != loop::ForKind::Parallel && s->for_kind != loop::ForKind::Vector)) return s;
+      if (s->kind != loop::StmtKind::For || (s->for_kind != loop::ForKind::Parallel && s->for_kind != loop::ForKind::Vector))
+        return s;
       loop::StmtPtr body = loop::substitute(s->body[0], {{s->var, s->extent - 1 - after_.ctx().symbol_dim(s->var)}});
       return loop::make_for(s->var, s->extent, s->for_kind, body);
     });
@@ -149,9 +153,11 @@ class Trial {
       if (x == y) continue;
       auto as_double = [&](uint64_t bits) { return std::bit_cast<double>(expr::fold_cast(DType::F64, b.dtype, bits)); };
       double p = as_double(x), q = as_double(y), tolerance = byte_size(b.dtype) == 2 ? 1e-2 : 1e-5;
-      bool close = is_float(b.dtype) && (p == q || (std::isnan(p) && std::isnan(q)) || std::abs(p - q) <= tolerance * std::abs(p));
+      bool close =
+          is_float(b.dtype) && (p == q || (std::isnan(p) && std::isnan(q)) || std::abs(p - q) <= tolerance * std::abs(p));
       if (!close)
-        return fault("element " + std::to_string(i) + " of %" + b.name + " is " + std::to_string(q) + " for " + std::to_string(p) + how);
+        return fault("element " + std::to_string(i) + " of %" + b.name + " is " + std::to_string(q) + " for " +
+                     std::to_string(p) + how);
     }
     return ok();
   }

@@ -14,8 +14,8 @@ Status Schedule::fission(std::string_view name) {
   for (size_t a = 0; a < parts.size(); ++a)
     for (size_t b = a + 1; b < parts.size(); ++b)
       if (auto hit = carried(accesses_of(parts[a]), accesses_of(parts[b]), old->var, vary, e))
-        return e.refuse("statements " + std::to_string(a + 1) + " and " + std::to_string(b + 1) + " of loop " + std::string(name) +
-                        " touch the same elements of %" + loop::find_buffer(e.function, *hit)->name +
+        return e.refuse("statements " + std::to_string(a + 1) + " and " + std::to_string(b + 1) + " of loop " +
+                        std::string(name) + " touch the same elements of %" + loop::find_buffer(e.function, *hit)->name +
                         " in different iterations");
   std::vector<StmtPtr> loops{loop::make_for(old->var, old->extent, old->for_kind, parts[0])};
   for (size_t k = 1; k < parts.size(); ++k) {

@@ -7,9 +7,11 @@ namespace pliant::schedule {
 Status Schedule::fuse(std::string_view outer, std::string_view inner, std::string_view fused) {
   Edit e(*this, trace_line({"fuse", loop::quote_name(outer), loop::quote_name(inner), "->", loop::quote_name(fused)}));
   StmtPtr out = TRY(e.find_loop(outer)), in = TRY(e.find_loop(inner));
-  if (out->body[0] != in) return e.refuse("loop " + std::string(inner) + " is not all that loop " + std::string(outer) + " holds");
+  if (out->body[0] != in)
+    return e.refuse("loop " + std::string(inner) + " is not all that loop " + std::string(outer) + " holds");
   if (out->for_kind != in->for_kind)
-    return e.refuse(std::string("one loop is ") + loop::name_of(out->for_kind) + ", the other " + loop::name_of(in->for_kind));
+    return e.refuse(std::string("one loop is ") + loop::name_of(out->for_kind) + ", the other " +
+                    loop::name_of(in->for_kind));
   if (expr::uses_symbol(in->extent, out->var))
     return e.refuse("the extent of loop " + std::string(inner) + " depends on " + std::string(outer));
   if (!expr::loads_of(expr::make_index(in->extent)).empty())

@@ -1,7 +1,8 @@
 // for i in min(C, X) { S }  ->  for i in C { S }, where the iterations beyond X compute values that nothing reads.
 //
-// They may write only elements [.., i, ..] of local or scratch buffers, which every other access reaches by a loop that runs just as far
-// as this one did: what lies beyond is uninitialised in the program as it was. What they read must be inside its buffer.
+// They may write only elements [.., i, ..] of local or scratch buffers, which every other access reaches by a loop that runs
+// just as far as this one did: what lies beyond is uninitialised in the program as it was. What they read must be inside its
+// buffer.
 #include "loop/lexer.h"
 #include "schedule/dependence.h"
 #include "schedule/tail.h"
@@ -11,7 +12,8 @@ namespace {
 
 class Pad {
  public:
-  Pad(const Edit& e, const StmtPtr& loop, int64_t limit) : e_(e), loop_(loop), limit_(limit), i_(e.ctx.symbol_dim(loop->var)) {
+  Pad(const Edit& e, const StmtPtr& loop, int64_t limit)
+      : e_(e), loop_(loop), limit_(limit), i_(e.ctx.symbol_dim(loop->var)) {
     loop::for_each(e.function.body, [&](const Stmt& s) {
       if (s.kind == StmtKind::For) extents_[s.var] = s.extent;
     });
@@ -54,7 +56,8 @@ class Pad {
     for (size_t k = 0; k < index.size(); ++k) {
       if (!expr::uses_symbol(index[k], loop_->var)) continue;
       auto bounds = bounds_of(index[k], around_, e_.ctx);
-      bool fits = bounds && e_.ctx.proves_less_equal(e_.ctx.constant(0), bounds->lo) && e_.ctx.proves_less(bounds->hi, b.shape[k]);
+      bool fits =
+          bounds && e_.ctx.proves_less_equal(e_.ctx.constant(0), bounds->lo) && e_.ctx.proves_less(bounds->hi, b.shape[k]);
       if (!fits) {
         // Bounds of outer loops that do not enclose this access in the worst case: their own facts may say more.
         Dim last = expr::substitute(index[k], {{loop_->var, e_.ctx.constant(limit_ - 1)}});

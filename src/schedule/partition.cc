@@ -8,7 +8,8 @@ namespace pliant::schedule {
 Status Schedule::partition(std::string_view name, std::string_view main, std::string_view tail) {
   Edit e(*this, trace_line({"partition", loop::quote_name(name), "->", loop::quote_name(main), loop::quote_name(tail)}));
   StmtPtr old = TRY(e.find_loop(name));
-  if (old->for_kind != ForKind::Serial) return e.refuse(std::string("loop ") + std::string(name) + " is " + loop::name_of(old->for_kind));
+  if (old->for_kind != ForKind::Serial)
+    return e.refuse(std::string("loop ") + std::string(name) + " is " + loop::name_of(old->for_kind));
   Dim o = e.ctx.symbol_dim(old->var), size;
   std::optional<Tail> full;
   auto consider = [&](Dim extent) {

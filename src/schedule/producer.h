@@ -10,8 +10,8 @@ struct Producer {
   std::vector<StmtPtr> loops;  // the loop of each dimension of the buffer
   StmtPtr body;                // inside these loops: assigns the element at their variables
 };
-// The buffer's producer, when it can run elsewhere: it is one nest over all elements, writes nothing else, and what it reads does not
-// change while the buffer lives.
+// The buffer's producer, when it can run elsewhere: it is one nest over all elements, writes nothing else, and what it reads
+// does not change while the buffer lives.
 Result<Producer> find_producer(const Edit& e, const Buffer& b);
 
 }  // namespace pliant::schedule

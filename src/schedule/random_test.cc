@@ -1,5 +1,5 @@
-// Random legal traces on random nests: the scheduled function computes what the unscheduled one does, and its trace replays to the same
-// text.
+// Random legal traces on random nests: the scheduled function computes what the unscheduled one does, and its trace replays
+// to the same text.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,13 +24,20 @@ class Generator {
 
   std::string kernel() {
     switch (pick(0, 7)) {
-      case 0: return matmul();
-      case 1: return stencil();
-      case 2: return recurrence();
-      case 3: return overlap();
-      case 4: return triangle();
-      case 5: return window();
-      default: return maps();
+      case 0:
+        return matmul();
+      case 1:
+        return stencil();
+      case 2:
+        return recurrence();
+      case 3:
+        return overlap();
+      case 4:
+        return triangle();
+      case 5:
+        return window();
+      default:
+        return maps();
     }
   }
 
@@ -56,16 +63,21 @@ class Generator {
   std::string matmul() {
     std::string m = size("m"), n = size("n"), k = size("k");
     bool init = pick(0, 2), relu = pick(0, 1), swap = pick(0, 1);
-    return "kernel matmul(%a: f32[" + m + ", " + k + "], %b: f32[" + k + ", " + n + "], %c: f32[" + m + ", " + n + "] out) { for " +
-           (swap ? "j in " + n + " { for i in " + m : "i in " + m + " { for j in " + n) + " { " + (init ? "%c[i, j] = 1f32 " : "") +
-           "for p in " + k + " { %c[i, j] += %a[i, p] * %b[p, j] } " + (relu ? "%c[i, j] = max(%c[i, j], 0f32) " : "") + "} } }";
+    return "kernel matmul(%a: f32[" + m + ", " + k + "], %b: f32[" + k + ", " + n + "], %c: f32[" + m + ", " + n +
+           "] out) { for " + (swap ? "j in " + n + " { for i in " + m : "i in " + m + " { for j in " + n) + " { " +
+           (init ? "%c[i, j] = 1f32 " : "") + "for p in " + k + " { %c[i, j] += %a[i, p] * %b[p, j] } " +
+           (relu ? "%c[i, j] = max(%c[i, j], 0f32) " : "") + "} } }";
   }
   std::string maps() {
     std::string m = size("m"), n = size("n");
     std::string text = "kernel maps(%x: f32[" + m + ", " + n + "], %u: f32[" + n + ", " + m + "], %y: f32[" + m + ", " + n +
                        "] out, %z: f32[" + n + "] out) { for i in " + m + " { for j in " + n + " { ";
-    std::vector<std::string> statements{"%y[i, j] = %x[i, j] + %u[j, i]", "%y[i, j] += %u[j, i]", "%y[i, j] *= %x[i, j]",
-                                        "%z[j] += %x[i, j]",              "%z[j] max= %y[i, j]",  "%z[j] = %x[i, j]",
+    std::vector<std::string> statements{"%y[i, j] = %x[i, j] + %u[j, i]",
+                                        "%y[i, j] += %u[j, i]",
+                                        "%y[i, j] *= %x[i, j]",
+                                        "%z[j] += %x[i, j]",
+                                        "%z[j] max= %y[i, j]",
+                                        "%z[j] = %x[i, j]",
                                         "%y[i, j] = %y[i, j] - %z[j]"};
     for (int64_t count = pick(1, 3); count > 0; --count) text += one_of(statements) + " ";
     return text + "} } }";
@@ -75,9 +87,9 @@ class Generator {
     std::string consumer = pick(0, 1) ? "%t[i, j] + %t[i + 1, j]" : "%t[i, j] * %t[i, j + 2] - %t[i + 2, j + 1]";
     std::string producer = pick(0, 1) ? "%t[a, b] = %x[a, b] + 1f32"
                                       : "%t[a, b] = 0f32 for q in 3 { %t[a, b] += %x[a, b] * cast.f32(index(q)) }";
-    return "kernel stencil(%x: f32[" + h + " + 2, " + w + " + 2], %y: f32[" + h + ", " + w + "] out) { scratch %t: f32[" + h + " + 2, " +
-           w + " + 2] { for a in " + h + " + 2 { for b in " + w + " + 2 { " + producer + " } } for i in " + h + " { for j in " + w +
-           " { %y[i, j] = " + consumer + " } } } }";
+    return "kernel stencil(%x: f32[" + h + " + 2, " + w + " + 2], %y: f32[" + h + ", " + w + "] out) { scratch %t: f32[" +
+           h + " + 2, " + w + " + 2] { for a in " + h + " + 2 { for b in " + w + " + 2 { " + producer + " } } for i in " +
+           h + " { for j in " + w + " { %y[i, j] = " + consumer + " } } } }";
   }
   std::string recurrence() {
     std::string m = size("m"), n = size("n");
@@ -90,8 +102,8 @@ class Generator {
     std::string m = size("m"), n = size("n");
     std::vector<std::string> statements{"%y[i + j] += %x[i, j]", "%y[i] = %x[i, j]", "%y[j] = %x[i, j] + %y[j] * 2f32",
                                         "%y[i + j] max= %x[i, j]"};
-    return "kernel overlap(%x: f32[" + m + ", " + n + "], %y: f32[" + m + " + " + n + "] out) { for i in " + m + " { for j in " + n +
-           " { " + one_of(statements) + " " + (pick(0, 1) ? one_of(statements) : "") + " } } }";
+    return "kernel overlap(%x: f32[" + m + ", " + n + "], %y: f32[" + m + " + " + n + "] out) { for i in " + m +
+           " { for j in " + n + " { " + one_of(statements) + " " + (pick(0, 1) ? one_of(statements) : "") + " } } }";
   }
   std::string triangle() {
     std::string n = size("n");
@@ -124,11 +136,15 @@ std::string Generator::step(const Schedule& s) {
   switch (pick(0, 23)) {
     case 0:
     case 1:
-    case 2: return "split " + l + " " + factor + " -> " + fresh() + " " + fresh();
-    case 3: return "split_even " + l + " " + factor + " -> " + fresh() + " " + fresh();
-    case 4: return "fuse " + l + " " + other + " -> " + fresh();
+    case 2:
+      return "split " + l + " " + factor + " -> " + fresh() + " " + fresh();
+    case 3:
+      return "split_even " + l + " " + factor + " -> " + fresh() + " " + fresh();
+    case 4:
+      return "fuse " + l + " " + other + " -> " + fresh();
     case 5:
-    case 6: return "reorder " + l + " " + other;
+    case 6:
+      return "reorder " + l + " " + other;
     case 7: {
       std::shuffle(loops.begin(), loops.end(), random_);
       loops.resize(std::min<size_t>(loops.size(), 4));
@@ -137,18 +153,32 @@ std::string Generator::step(const Schedule& s) {
       return line;
     }
     case 8:
-    case 9: return "fission " + l;
-    case 10: return "merge " + l + " " + (pick(0, 1) && s.has_loop(l + ".1") ? l + ".1" : other);
-    case 11: return "unroll " + l;
-    case 12: return "vectorize " + l;
-    case 13: return "parallel " + l;
-    case 14: return "mask " + l;
-    case 15: return "pad " + l;
-    case 16: return "specialize " + l + " at " + (pick(0, 2) ? other : "root") + (pick(0, 1) ? " unroll" : " keep") + (pick(0, 1) ? "" : " [1, 2]");
-    case 17: return "partition " + l + " -> " + fresh() + " " + fresh();
-    case 18: return "cache_write " + b + " at " + l + " -> q" + std::to_string(pick(0, 2)) + " " + scope;
-    case 19: return "cache_read " + b + " at " + l + " -> q" + std::to_string(pick(0, 2)) + " " + scope + (pick(0, 1) ? "" : " [1, 0]");
-    case 20: return "repack " + b + " " + std::to_string(pick(0, 1)) + " " + factor + " [1, 0, 2] -> " + fresh();
+    case 9:
+      return "fission " + l;
+    case 10:
+      return "merge " + l + " " + (pick(0, 1) && s.has_loop(l + ".1") ? l + ".1" : other);
+    case 11:
+      return "unroll " + l;
+    case 12:
+      return "vectorize " + l;
+    case 13:
+      return "parallel " + l;
+    case 14:
+      return "mask " + l;
+    case 15:
+      return "pad " + l;
+    case 16:
+      return "specialize " + l + " at " + (pick(0, 2) ? other : "root") + (pick(0, 1) ? " unroll" : " keep") +
+             (pick(0, 1) ? "" : " [1, 2]");
+    case 17:
+      return "partition " + l + " -> " + fresh() + " " + fresh();
+    case 18:
+      return "cache_write " + b + " at " + l + " -> q" + std::to_string(pick(0, 2)) + " " + scope;
+    case 19:
+      return "cache_read " + b + " at " + l + " -> q" + std::to_string(pick(0, 2)) + " " + scope +
+             (pick(0, 1) ? "" : " [1, 0]");
+    case 20:
+      return "repack " + b + " " + std::to_string(pick(0, 1)) + " " + factor + " [1, 0, 2] -> " + fresh();
     case 21:
       if (!allocated.empty()) b = one_of(allocated);
       return pick(0, 1) ? "inline " + b : "bind " + b + " " + scope;
@@ -202,8 +232,9 @@ TEST(ScheduleRandom, LegalTracesKeepTheMeaning) {
     ASSERT_TRUE(replayed.ok()) << "seed " << seed << ": " << replayed.error().text() << "\n" << s.trace();
     ASSERT_EQ(loop::print(second.function(), again), result) << s.trace();
   }
-  for (const char* primitive : {"split", "split_even", "fuse", "reorder", "fission", "merge", "unroll", "vectorize", "parallel", "mask", "pad",
-                                "specialize", "partition", "cache_write", "cache_read", "repack", "inline", "bind", "compute_at"})
+  for (const char* primitive :
+       {"split", "split_even", "fuse", "reorder", "fission", "merge", "unroll", "vectorize", "parallel", "mask", "pad",
+        "specialize", "partition", "cache_write", "cache_read", "repack", "inline", "bind", "compute_at"})
     EXPECT_GT(applied[primitive], 0) << primitive;
   for (auto& [name, count] : applied) RecordProperty(name, count);
 }

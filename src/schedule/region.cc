@@ -4,7 +4,8 @@
 
 namespace pliant::schedule {
 
-std::optional<Region> region_of(const std::vector<Access>& accesses, BufferId buffer, const Extents& inner, expr::Context& ctx) {
+std::optional<Region> region_of(const std::vector<Access>& accesses, BufferId buffer, const Extents& inner,
+                                expr::Context& ctx) {
   std::optional<std::vector<Bounds>> all;
   for (const Access& a : accesses) {
     if (a.buffer != buffer) continue;
@@ -21,8 +22,10 @@ std::optional<Region> region_of(const std::vector<Access>& accesses, BufferId bu
     }
     for (size_t k = 0; k < here.size(); ++k) {
       Bounds& b = (*all)[k];
-      if (!ctx.proves_less_equal(b.lo, here[k].lo)) b.lo = ctx.proves_less_equal(here[k].lo, b.lo) ? here[k].lo : expr::min(b.lo, here[k].lo);
-      if (!ctx.proves_less_equal(here[k].hi, b.hi)) b.hi = ctx.proves_less_equal(b.hi, here[k].hi) ? here[k].hi : expr::max(b.hi, here[k].hi);
+      if (!ctx.proves_less_equal(b.lo, here[k].lo))
+        b.lo = ctx.proves_less_equal(here[k].lo, b.lo) ? here[k].lo : expr::min(b.lo, here[k].lo);
+      if (!ctx.proves_less_equal(here[k].hi, b.hi))
+        b.hi = ctx.proves_less_equal(b.hi, here[k].hi) ? here[k].hi : expr::max(b.hi, here[k].hi);
     }
   }
   if (!all) return std::nullopt;
@@ -95,16 +98,15 @@ std::vector<Dim> permuted(const std::vector<Dim>& dims, const std::vector<int64_
   return out;
 }
 
-StmtPtr redirect(const StmtPtr& root, BufferId from, BufferId to, const std::vector<Dim>& base, const std::vector<int64_t>& order,
-                 expr::Context& ctx) {
+StmtPtr redirect(const StmtPtr& root, BufferId from, BufferId to, const std::vector<Dim>& base,
+                 const std::vector<int64_t>& order, expr::Context& ctx) {
   auto moved = [&](const std::vector<Dim>& index) {
     std::vector<Dim> out;
     for (size_t k = 0; k < index.size(); ++k) out.push_back(index[k] - base[k]);
     return permuted(out, order);
   };
-  StmtPtr loads = loop::substitute(root, {}, [&](Scalar l) {
-    return l->tensor == from ? expr::make_load(ctx, to, l.dtype(), moved(l->index)) : l;
-  });
+  StmtPtr loads = loop::substitute(
+      root, {}, [&](Scalar l) { return l->tensor == from ? expr::make_load(ctx, to, l.dtype(), moved(l->index)) : l; });
   return loop::rewrite(loads, [&](const StmtPtr& s) -> StmtPtr {
     if (s->kind != StmtKind::Store || s->buffer != from) return s;
     return loop::make_store(to, moved(s->index), s->value, s->store_kind);

@@ -8,12 +8,13 @@ namespace pliant::schedule {
 struct Region {
   std::vector<Dim> base, size;
 };
-// A region that contains every access of `buffer` among `accesses`, made while the loops of `inner` run. Nothing when the bounds of an
-// index are not known.
-std::optional<Region> region_of(const std::vector<Access>& accesses, BufferId buffer, const Extents& inner, expr::Context& ctx);
+// A region that contains every access of `buffer` among `accesses`, made while the loops of `inner` run. Nothing when the
+// bounds of an index are not known.
+std::optional<Region> region_of(const std::vector<Access>& accesses, BufferId buffer, const Extents& inner,
+                                expr::Context& ctx);
 
-// A shape that holds a region of this size wherever the loops of `around` stand: constants where those are known, else over the kernel's
-// symbols. Nothing when neither is known.
+// A shape that holds a region of this size wherever the loops of `around` stand: constants where those are known, else over
+// the kernel's symbols. Nothing when neither is known.
 std::optional<std::vector<Dim>> shape_for(const std::vector<Dim>& size, const Extents& around, expr::Context& ctx);
 
 // The elements of the region that exist in a buffer of `shape`: `count` of them from `start` on in each dimension.
@@ -29,9 +30,10 @@ struct Cover {
 };
 std::optional<Cover> covering(const StmtPtr& s, BufferId buffer, const Region& region, expr::Context& ctx);
 
-// `root` with the accesses of `from` redirected to `to` at index - base, its dims permuted by `order` where that is not empty.
-StmtPtr redirect(const StmtPtr& root, BufferId from, BufferId to, const std::vector<Dim>& base, const std::vector<int64_t>& order,
-                 expr::Context& ctx);
+// `root` with the accesses of `from` redirected to `to` at index - base, its dims permuted by `order` where that is not
+// empty.
+StmtPtr redirect(const StmtPtr& root, BufferId from, BufferId to, const std::vector<Dim>& base,
+                 const std::vector<int64_t>& order, expr::Context& ctx);
 // The highest value of a loop index of this extent where the Context knows one, else kNoLimit.
 int64_t highest_index(Dim extent, expr::Context& ctx);
 std::vector<Dim> permuted(const std::vector<Dim>& dims, const std::vector<int64_t>& order);

@@ -1,7 +1,7 @@
 // Another order of the loops of a perfect nest.
 //
-// Iterations that touch one element in a way that matters (see dependence.h) agree on some of the loops; of the others, at least one of
-// which differs, the order must stay, so that those iterations keep theirs.
+// Iterations that touch one element in a way that matters (see dependence.h) agree on some of the loops; of the others, at
+// least one of which differs, the order must stay, so that those iterations keep theirs.
 #include <algorithm>
 
 #include "loop/lexer.h"

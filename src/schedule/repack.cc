@@ -6,9 +6,10 @@
 
 namespace pliant::schedule {
 
-Status Schedule::repack(std::string_view param, int64_t dim, int64_t factor, const std::vector<int64_t>& order, std::string_view name) {
-  Edit e(*this, trace_line({"repack", loop::quote_name(param), std::to_string(dim), std::to_string(factor), list_text(order), "->",
-                            loop::quote_name(name)}));
+Status Schedule::repack(std::string_view param, int64_t dim, int64_t factor, const std::vector<int64_t>& order,
+                        std::string_view name) {
+  Edit e(*this, trace_line({"repack", loop::quote_name(param), std::to_string(dim), std::to_string(factor), list_text(order),
+                            "->", loop::quote_name(name)}));
   Buffer old = TRY(e.find_buffer(param));
   auto rank = static_cast<int64_t>(old.shape.size());
   if (old.scope != Scope::Param || old.is_output) return e.refuse("%" + old.name + " is not a param that is only read");
@@ -31,7 +32,8 @@ Status Schedule::repack(std::string_view param, int64_t dim, int64_t factor, con
   now.name = name;
   now.strides.clear();
   now.shape = laid_out(old.shape, expr::ceildiv(old.shape[at], factor), e.ctx.constant(factor));
-  auto position = std::find_if(e.function.params.begin(), e.function.params.end(), [&](const Buffer& b) { return b.id == old.id; });
+  auto position =
+      std::find_if(e.function.params.begin(), e.function.params.end(), [&](const Buffer& b) { return b.id == old.id; });
   Repack record{static_cast<size_t>(position - e.function.params.begin()), dim, factor, order};
   *position = now;
   e.function.body = loop::substitute(e.function.body, {}, [&](Scalar l) {

@@ -30,7 +30,8 @@ Schedule::Schedule(loop::Function f, expr::Context& ctx) : function_(std::move(f
   // Loops that share a variable, and Allocs that share a buffer, become distinct.
   auto visit = [&](auto&& self, const StmtPtr& s) -> StmtPtr {
     StmtPtr now = s;
-    bool again = (s->kind == StmtKind::For && !seen.insert(s->var).second) || (s->alloc && !declared.insert(s->alloc->id).second);
+    bool again =
+        (s->kind == StmtKind::For && !seen.insert(s->var).second) || (s->alloc && !declared.insert(s->alloc->id).second);
     if (again) now = loop::fresh_copy(s, ctx_);
     if (again && now->kind == StmtKind::For) seen.insert(now->var);
     if (again && now->alloc) declared.insert(now->alloc->id);

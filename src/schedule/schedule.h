@@ -1,14 +1,14 @@
-// Schedules: a loop function, rewritten step by step into one that computes the same values in another order. Every primitive is
-// checked: it refuses, and leaves the function as it was, when it cannot prove that the result means the same. Every primitive that was
-// applied is one line of the trace, and a trace replays to the same function.
+// Schedules: a loop function, rewritten step by step into one that computes the same values in another order. Every
+// primitive is checked: it refuses, and leaves the function as it was, when it cannot prove that the result means the same.
+// Every primitive that was applied is one line of the trace, and a trace replays to the same function.
 //
-// Names. Loops are addressed by the names of their variables, buffers by their names. Names are unique inside one Schedule: when the
-// function that it starts from uses a name twice, the later ones get `.1`, `.2` … in program order, and so do the copies that
-// a primitive makes. The suffix `_1`, `_2` … by which a Context tells equal symbol names apart is not part of a name here (though the
-// symbol's whole name works too), so a trace does not depend on what else was compiled before.
+// Names. Loops are addressed by the names of their variables, buffers by their names. Names are unique inside one Schedule:
+// when the function that it starts from uses a name twice, the later ones get `.1`, `.2` … in program order, and so do the
+// copies that a primitive makes. The suffix `_1`, `_2` … by which a Context tells equal symbol names apart is not part of a
+// name here (though the symbol's whole name works too), so a trace does not depend on what else was compiled before.
 //
-// Tails. `split` of a loop whose extent E is not known to be a multiple gives the inner loop the exact extent min(factor, E - outer*factor).
-// Such a loop becomes constant, which Vector and Unroll need, by one of:
+// Tails. `split` of a loop whose extent E is not known to be a multiple gives the inner loop the exact extent min(factor, E
+// - outer*factor). Such a loop becomes constant, which Vector and Unroll need, by one of:
 //   mask        constant extent, and an If around its body (`vectorize` does this itself);
 //   pad         constant extent and no If, where the extra iterations touch only unused elements of local or scratch tiles;
 //   specialize  variants with exact constant extents, chosen by an If chain;
@@ -87,7 +87,8 @@ class Schedule {
 
   // ---- order and shape of loops
 
-  // `split i 14 -> io ii`: i = io*14 + ii. ii has the extent 14 where 14 divides the extent of i, else min(14, extent - io*14).
+  // `split i 14 -> io ii`: i = io*14 + ii. ii has the extent 14 where 14 divides the extent of i, else min(14, extent -
+  // io*14).
   Status split(std::string_view loop, int64_t factor, std::string_view outer, std::string_view inner);
   // `split_even i 14 -> io ii`: as few tiles of at most 14 as there can be, whose sizes differ by at most one.
   Status split_even(std::string_view loop, int64_t factor, std::string_view outer, std::string_view inner);
@@ -114,32 +115,33 @@ class Schedule {
   Status mask(std::string_view loop);
   // `pad i`: extent min(C, X) becomes C without a guard.
   Status pad(std::string_view loop);
-  // `specialize i at o unroll`: below loop o (or at the root: `at root`), every loop whose extent equals that of i, min(C, X), gets it as a
-  // constant, in one copy of o's body for each of `values` (`specialize i at o unroll [32]`; all of C … 1 when empty),
-  // chosen by an If chain. The last branch is the unchanged body where values are missing. The copies of a loop are
-  // i.1, i.2 …
+  // `specialize i at o unroll`: below loop o (or at the root: `at root`), every loop whose extent equals that of i, min(C,
+  // X), gets it as a constant, in one copy of o's body for each of `values` (`specialize i at o unroll [32]`; all of C … 1
+  // when empty), chosen by an If chain. The last branch is the unchanged body where values are missing. The copies of a loop
+  // are i.1, i.2 …
   Status specialize(std::string_view loop, std::string_view at, Constant kind, std::vector<int64_t> values = {});
-  // `partition o -> main tail`: o encloses loops of extent min(F, E - o*F); `main` runs the iterations that have all F, `tail`
-  // the one that does not.
+  // `partition o -> main tail`: o encloses loops of extent min(F, E - o*F); `main` runs the iterations that have all F,
+  // `tail` the one that does not.
   Status partition(std::string_view loop, std::string_view main, std::string_view tail);
 
   // ---- buffers
 
-  // `cache_write c at o -> acc local`: the body of loop o works on a tile of its own in place of c. The tile is loaded before
-  // the body where the body reads c before it has assigned it; after the body it is stored, or, when the last access in
-  // the body assigns every element once, that statement writes c itself.
+  // `cache_write c at o -> acc local`: the body of loop o works on a tile of its own in place of c. The tile is loaded
+  // before the body where the body reads c before it has assigned it; after the body it is stored, or, when the last access
+  // in the body assigns every element once, that statement writes c itself.
   Status cache_write(std::string_view buffer, std::string_view at, std::string_view name, loop::Scope scope);
-  // `cache_read a at o -> t scratch [1, 0]`: the part of a that the body of o reads is copied to a tile first. `order` gives the
-  // tile's dims as positions of a's, outermost first; empty keeps them.
+  // `cache_read a at o -> t scratch [1, 0]`: the part of a that the body of o reads is copied to a tile first. `order` gives
+  // the tile's dims as positions of a's, outermost first; empty keeps them.
   Status cache_read(std::string_view buffer, std::string_view at, std::string_view name, loop::Scope scope,
                     const std::vector<int64_t>& order = {});
-  // `repack b 1 32 [1, 0, 2] -> bp`: the param b, which is only read, is given by the caller in another layout: dim 1 is cut into
-  // (ceildiv, 32), then the dims are put in this order. Padding elements may have any value.
-  Status repack(std::string_view param, int64_t dim, int64_t factor, const std::vector<int64_t>& order, std::string_view name);
+  // `repack b 1 32 [1, 0, 2] -> bp`: the param b, which is only read, is given by the caller in another layout: dim 1 is cut
+  // into (ceildiv, 32), then the dims are put in this order. Padding elements may have any value.
+  Status repack(std::string_view param, int64_t dim, int64_t factor, const std::vector<int64_t>& order,
+                std::string_view name);
   // `inline t`: every load of the allocated buffer t, which one nest assigns, becomes the expression that was stored.
   Status inline_buffer(std::string_view buffer);
-  // `compute_at t at o`: the nest that assigns the allocated buffer t moves into loop o and computes just the tile that the body
-  // of o reads. The tile takes the name t.
+  // `compute_at t at o`: the nest that assigns the allocated buffer t moves into loop o and computes just the tile that the
+  // body of o reads. The tile takes the name t.
   Status compute_at(std::string_view buffer, std::string_view at);
   // `bind t local`: puts an allocated buffer elsewhere.
   Status bind(std::string_view buffer, loop::Scope scope);
@@ -149,9 +151,9 @@ class Schedule {
   loop::Function function_;
   expr::Context& ctx_;
   std::string trace_;
-  std::map<std::string, SymbolId, std::less<>> vars_;        // loop names
+  std::map<std::string, SymbolId, std::less<>> vars_;           // loop names
   std::map<std::string, loop::BufferId, std::less<>> buffers_;  // buffer names
-  std::map<SymbolId, Dim> padded_;  // extents before `pad` and `mask`
+  std::map<SymbolId, Dim> padded_;                              // extents before `pad` and `mask`
   std::vector<EvenTile> even_tiles_;
   std::vector<Repack> repacks_;
 };

@@ -101,7 +101,8 @@ TEST(Schedule, EqualNamesAreToldApart) {
 }
 
 TEST(Schedule, NamesDoNotDependOnTheContext) {
-  std::string kernel = "kernel f(%x: f32[n], %y: f32[n] out) { for i in n { %y[i] = %x[i] } }", trace = "split i 4 -> io ii\nvectorize ii\n";
+  std::string kernel = "kernel f(%x: f32[n], %y: f32[n] out) { for i in n { %y[i] = %x[i] } }",
+              trace = "split i 4 -> io ii\nvectorize ii\n";
   expr::Context ctx;
   for (const char* taken : {"io", "ii", "io_1"}) ctx.symbol({.name = taken});
   auto f = loop::parse(kernel, ctx);
@@ -141,7 +142,8 @@ TEST(Schedule, RefusalsSayWhy) {
   const char* last = "kernel f(%x: f32[n, m], %y: f32[n] out) { for i in n { for j in m { %y[i] = %x[i, j] } } }";
   EXPECT_EQ(why(last, "reorder j i"), "");
   EXPECT_EQ(why(last, "split j 4 -> a b\nreorder b a"), "the extent of loop b depends on a");
-  EXPECT_EQ(why(last, "split j 4 -> a b\nmask b\nreorder b a"), "iterations touch the same elements of %y in an order that would change");
+  EXPECT_EQ(why(last, "split j 4 -> a b\nmask b\nreorder b a"),
+            "iterations touch the same elements of %y in an order that would change");
   EXPECT_EQ(why(kMatmul, "reorder p i"), "loop j holds more than the next loop; `fission` may separate it");
   EXPECT_EQ(why(last, "parallel j"), "loop j is not outermost among parallel loops");
   EXPECT_EQ(why(last, "parallel i\nreorder j i"), "the result would be malformed: parallel loop i is not outermost");
@@ -151,10 +153,12 @@ TEST(Schedule, RefusalsSayWhy) {
   EXPECT_EQ(why(sum, "split i 8 -> a b\nvectorize b"), "");
   EXPECT_EQ(why(sum, "split i 8 -> a b\npad b"), "the body reads %x, which may end before iteration 7 of b");
 
-  const char* shifted = "kernel f(%x: f32[n], %y: f32[n + 1] out, %z: f32[n] out) { for i in n { %y[i + 1] = %x[i] %z[i] = %y[i] } }";
+  const char* shifted =
+      "kernel f(%x: f32[n], %y: f32[n + 1] out, %z: f32[n] out) { for i in n { %y[i + 1] = %x[i] %z[i] = %y[i] } }";
   EXPECT_EQ(why(shifted, "fission i"), "statements 1 and 2 of loop i touch the same elements of %y in different iterations");
   EXPECT_EQ(why(kMatmul, "split j 8 -> a b\npad b"), "the body writes %c, which may end before iteration 7 of b");
-  EXPECT_EQ(why(kMatmul, "split j 8 -> a b\nmask b\ncache_write c at a -> t local"), "no statement of the body assigns all of its part of %c, each element once");
+  EXPECT_EQ(why(kMatmul, "split j 8 -> a b\nmask b\ncache_write c at a -> t local"),
+            "no statement of the body assigns all of its part of %c, each element once");
   EXPECT_EQ(why(kMatmul, "cache_read a at i -> t local"), "a tile of %a has no constant size");
   EXPECT_EQ(why(kMatmul, "cache_read c at i -> t scratch"), "the body of i writes %c");
   EXPECT_EQ(why(kMatmul, "specialize i at j unroll"), "the extent of loop i is constant or has no constant bound");

@@ -5,7 +5,8 @@
 namespace pliant::schedule {
 namespace {
 
-// The body where every loop of extent `size` has the extent `value`, and masks of loops of that extent are gone where they are full.
+// The body where every loop of extent `size` has the extent `value`, and masks of loops of that extent are gone where they
+// are full.
 StmtPtr at_value(const Edit& e, const StmtPtr& body, Dim size, int64_t value, int64_t limit, ForKind kind, Constant mark) {
   return loop::rewrite(body, [&](const StmtPtr& s) -> StmtPtr {
     if (s->kind != StmtKind::For) return s;
@@ -20,7 +21,9 @@ StmtPtr at_value(const Edit& e, const StmtPtr& body, Dim size, int64_t value, in
   });
 }
 
-const char* mark_text(Constant c) { return c == Constant::Unroll ? "unroll" : c == Constant::Vectorize ? "vectorize" : "keep"; }
+const char* mark_text(Constant c) {
+  return c == Constant::Unroll ? "unroll" : c == Constant::Vectorize ? "vectorize" : "keep";
+}
 
 }  // namespace
 
@@ -37,8 +40,10 @@ Status Schedule::specialize(std::string_view name, std::string_view at, Constant
   if (!tail) return e.refuse("the extent of loop " + std::string(name) + " is constant or has no constant bound");
   for (auto& [var, extent] : loops_below(body))
     if (expr::uses_symbol(size, var))
-      return e.refuse("the extent of loop " + std::string(name) + " depends on " + e.name_of(var) + ", which is inside " + std::string(at));
-  if (!expr::loads_of(expr::make_index(size)).empty()) return e.refuse("the extent of loop " + std::string(name) + " is read from memory");
+      return e.refuse("the extent of loop " + std::string(name) + " depends on " + e.name_of(var) + ", which is inside " +
+                      std::string(at));
+  if (!expr::loads_of(expr::make_index(size)).empty())
+    return e.refuse("the extent of loop " + std::string(name) + " is read from memory");
   bool below = false, parallel_below = false;
   Status independent = ok();
   auto visit = [&](auto&& self, const StmtPtr& s) -> void {

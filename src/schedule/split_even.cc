@@ -1,5 +1,6 @@
-// for i in E { … i … }  ->  for io in T { for ii in min(F, E/T + (io < E%T)) { … start(io) + ii … } } with T = ceildiv(E, F) and
-// start(io) = io*(E/T) + min(io, E%T): 49 rows in tiles of at most 14 are 13 + 12 + 12 + 12, where `split` gives 14 + 14 + 14 + 7.
+// for i in E { … i … }  ->  for io in T { for ii in min(F, E/T + (io < E%T)) { … start(io) + ii … } } with T = ceildiv(E, F)
+// and start(io) = io*(E/T) + min(io, E%T): 49 rows in tiles of at most 14 are 13 + 12 + 12 + 12, where `split` gives 14 + 14
+// + 14 + 7.
 #include "loop/lexer.h"
 #include "schedule/edit.h"
 
@@ -18,8 +19,8 @@ Status Schedule::split_even(std::string_view loop, int64_t factor, std::string_v
   Dim divisor = expr::max(e.ctx.constant(1), tiles);
   Dim base = expr::floordiv(extent, divisor), longer = expr::mod(extent, divisor);
   Dim start = o * base + expr::min(o, longer);
-  Dim size = expr::min(e.ctx.constant(factor),
-                       base + expr::min(e.ctx.constant(1), expr::max(e.ctx.constant(0), longer - o)));
+  Dim size =
+      expr::min(e.ctx.constant(factor), base + expr::min(e.ctx.constant(1), expr::max(e.ctx.constant(0), longer - o)));
   Dim i = TRY(e.new_index(inner, size, factor - 1));
   e.even_tiles.push_back({*o.as_symbol(), *i.as_symbol(), start});
   StmtPtr body = e.substitute(old->body[0], {{old->var, start + i}});

@@ -14,7 +14,8 @@ Command command_loop() {
             TRY(loop::verify(f, ctx));
             std::string text = loop::print(f, ctx);
             loop::Function g = TRY(loop::parse(text, again));
-            PLIANT_CHECK(loop::print(g, again) == text) << "the text changes when it is parsed again:\n" << loop::print(g, again);
+            PLIANT_CHECK(loop::print(g, again) == text) << "the text changes when it is parsed again:\n"
+                                                        << loop::print(g, again);
             return text;
           }};
 }

@@ -1,7 +1,7 @@
 // links: pliant_schedule
 
-// `schedule`: a loop function, a line `// ---- trace`, then the lines of a trace: the function that the schedule gives. It must compute
-// what the first one does, and the schedule's own trace must replay to the same text in a fresh context.
+// `schedule`: a loop function, a line `// ---- trace`, then the lines of a trace: the function that the schedule gives. It
+// must compute what the first one does, and the schedule's own trace must replay to the same text in a fresh context.
 #include "schedule/schedule.h"
 
 #include "golden/golden.h"
@@ -24,8 +24,8 @@ Command command_schedule() {
             TRY(schedule::check_equivalence(f, s, 1, 40));
             schedule::Schedule second(TRY(loop::parse(kernel, again)), again);
             TRY(second.replay(s.trace()));
-            PLIANT_CHECK(loop::print(second.function(), again) == text)
-                << "the trace replays to another function:\n" << loop::print(second.function(), again);
+            PLIANT_CHECK(loop::print(second.function(), again) == text) << "the trace replays to another function:\n"
+                                                                        << loop::print(second.function(), again);
             return text;
           }};
 }
