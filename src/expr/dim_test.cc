@@ -105,6 +105,8 @@ TEST_F(DimTest, MinMaxBroadcast) {
   EXPECT_EQ(broadcast(n, c(7)), c(7));
   EXPECT_EQ(broadcast(n, n), n);
   EXPECT_EQ(broadcast(n, m), broadcast(m, n));
+  EXPECT_EQ(broadcast(n, min(n, c(512))), n);
+  EXPECT_NE(broadcast(n, min(n, m)), n);  // m may be 0
   EXPECT_EQ(min(n, n + 1), n);
   EXPECT_EQ(max(n, c(0)), n);
   EXPECT_EQ(max(max(n, m), n), max(m, n));

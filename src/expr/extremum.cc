@@ -48,6 +48,15 @@ Dim reduce_set(AtomKind kind, Dim a, Dim b) {
   return make_set(ctx, kind, std::move(kept));
 }
 
+// True when `d` is a minimum of `e` and of sizes that are at least 1. Broadcast against `e` it is then equal to `e`, or 1, which it can
+// only be where `e` is 1 as well or decides: a table cut to a length and broadcast against that length.
+bool is_cut_of(Context& ctx, Dim d, Dim e) {
+  const Atom* atom = as_atom(d);
+  if (!atom || atom->kind != AtomKind::Min) return false;
+  bool has_e = std::find(atom->args.begin(), atom->args.end(), e) != atom->args.end();
+  return has_e && std::all_of(atom->args.begin(), atom->args.end(), [&](Dim arg) { return arg == e || ctx.range(arg).lo >= 1; });
+}
+
 }  // namespace
 
 Dim min(Dim a, Dim b) { return reduce_set(AtomKind::Min, a, b); }
@@ -69,6 +78,7 @@ Dim broadcast(Dim a, Dim b) {
     if (ctx.range(d).lo >= 2) return d;
   }
   for (Dim d : all) {
+    if (std::any_of(all.begin(), all.end(), [&](Dim e) { return is_cut_of(ctx, d, e); })) continue;
     if (std::none_of(kept.begin(), kept.end(), [&](Dim k) { return ctx.proves_equal(k, d); })) kept.push_back(d);
   }
   return make_set(ctx, AtomKind::Broadcast, std::move(kept));
