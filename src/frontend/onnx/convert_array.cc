@@ -133,8 +133,8 @@ Result<Values> depth_to_space(Conversion& c) {
 }
 
 Result<Values> space_to_depth(Conversion& c) {
-  if (c.string_attr("mode", "DCR") != "DCR") return c.fail("unsupported-attribute", "mode " + c.string_attr("mode", "") + " is not supported");
-  return Values{TRY(c.append("array.space_to_depth", Attrs{{"block", c.int_attr("blocksize", 1)}}, {c.in(0)}))};
+  std::string mode = c.string_attr("mode", "DCR") == "CRD" ? "crd" : "dcr";
+  return Values{TRY(c.append("array.space_to_depth", Attrs{{"block", c.int_attr("blocksize", 1)}, {"mode", mode}}, {c.in(0)}))};
 }
 
 Result<Values> reverse_sequence(Conversion& c) {
@@ -157,11 +157,17 @@ Result<Values> center_crop_pad(Conversion& c) {
   return Values{TRY(c.append("array.center_crop_pad", attrs, {c.in(0)}))};
 }
 
+bool is_known_zero(const Known* k) {
+  if (k == nullptr || k->elements.size() != 1 || !k->is_const()) return false;
+  const Element& e = k->elements[0];
+  return e.kind == Element::Kind::Real ? e.real == 0 : e.num.is_const(0);
+}
+
 // Inference: the data pass unchanged and the mask is all true.
 Result<Values> dropout(Conversion& c) {
   if (c.has(2)) {
-    const Known* k = c.known(2);
-    if (k == nullptr || !k->ints() || (*k->ints())[0] != 0) {
+    bool drops_nothing = c.has(1) && is_known_zero(c.known(1));
+    if (!is_known_zero(c.known(2)) && !drops_nothing) {
       return c.fail("training-mode", "dropout in training mode is random and not supported; set training_mode to false");
     }
   }

@@ -5,14 +5,13 @@ namespace pliant::frontend::onnx {
 namespace {
 
 Result<Values> attention(Conversion& c) {
-  if (c.int_attr("left_window_size", -1) != -1 || c.int_attr("right_window_size", -1) != -1) {
-    return c.fail("unsupported-attribute", "attention within a window is not supported");
-  }
   Attrs attrs{{"is_causal", c.bool_attr("is_causal", false)},
               {"q_num_heads", c.int_attr("q_num_heads", 0)},
               {"kv_num_heads", c.int_attr("kv_num_heads", 0)},
               {"softcap", c.float_attr("softcap", 0)},
-              {"qk_matmul_output_mode", c.int_attr("qk_matmul_output_mode", 0)}};
+              {"qk_matmul_output_mode", c.int_attr("qk_matmul_output_mode", 0)},
+              {"left_window", c.int_attr("left_window_size", -1)},
+              {"right_window", c.int_attr("right_window_size", -1)}};
   if (c.has_attr("scale")) attrs.set("scale", c.float_attr("scale", 0));
   if (c.has_attr("softmax_precision")) attrs.set("softmax_precision", TRY(c.dtype_attr("softmax_precision", DType::F32)));
   size_t outputs = c.output_count();

@@ -20,8 +20,7 @@ Result<Values> mean(Conversion& c) {
 }
 
 Result<Values> mod(Conversion& c) {
-  bool fmod = c.bool_attr("fmod", false) || is_float(c.dtype(0));
-  return Values{TRY(c.append("math.mod", Attrs{{"fmod", fmod}}, c.all_inputs()))};
+  return Values{TRY(c.append("math.mod", Attrs{{"fmod", c.bool_attr("fmod", false)}}, c.all_inputs()))};
 }
 
 Result<Values> bit_shift(Conversion& c) {

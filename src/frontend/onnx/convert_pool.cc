@@ -36,24 +36,25 @@ Result<Values> global_lp_pool(Conversion& c) {
 }
 
 // Without an output shape, each axis is what the pool would have been made from.
+// Positions count the elements of the tensor that was pooled; a larger output shape leaves zeros at the ends.
 Result<Values> max_unpool(Conversion& c) {
   const graph::Shape& x = c.shape(0);
-  std::vector<Dim> shape;
-  if (c.has(2)) {
-    shape = TRY(c.dims(2, "the output shape"));
-  } else {
-    std::vector<int64_t> kernel = c.ints_attr("kernel_shape", {});
-    std::vector<int64_t> strides = c.ints_attr("strides", std::vector<int64_t>(kernel.size(), 1));
-    std::vector<int64_t> pads = c.ints_attr("pads", std::vector<int64_t>(kernel.size() * 2, 0));
-    if (x.size() != kernel.size() + 2 || strides.size() != kernel.size() || pads.size() != kernel.size() * 2) {
-      return c.fail("shape-mismatch", "kernel_shape, strides and pads do not fit the rank of the input");
-    }
-    shape = {x[0], x[1]};
-    for (size_t i = 0; i < kernel.size(); ++i) {
-      shape.push_back((x[i + 2] - 1) * strides[i] + (kernel[i] - pads[i] - pads[kernel.size() + i]));
-    }
+  std::vector<int64_t> kernel = c.ints_attr("kernel_shape", {});
+  std::vector<int64_t> strides = c.ints_attr("strides", std::vector<int64_t>(kernel.size(), 1));
+  std::vector<int64_t> pads = c.ints_attr("pads", std::vector<int64_t>(kernel.size() * 2, 0));
+  if (x.size() != kernel.size() + 2 || strides.size() != kernel.size() || pads.size() != kernel.size() * 2) {
+    return c.fail("shape-mismatch", "kernel_shape, strides and pads do not fit the rank of the input");
   }
-  return Values{TRY(c.append("nn.max_unpool", Attrs{{"output_shape", shape}}, {c.in(0), c.in(1)}))};
+  std::vector<Dim> pooled{x[0], x[1]};
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    pooled.push_back((x[i + 2] - 1) * strides[i] + (kernel[i] - pads[i] - pads[kernel.size() + i]));
+  }
+  Attrs attrs{{"output_shape", pooled}};
+  if (c.has(2)) {
+    attrs.set("output_shape", TRY(c.dims(2, "the output shape")));
+    attrs.set("pooled_shape", pooled);
+  }
+  return Values{TRY(c.append("nn.max_unpool", std::move(attrs), {c.in(0), c.in(1)}))};
 }
 
 Result<Values> max_roi_pool(Conversion& c) {

@@ -8,7 +8,12 @@ namespace {
 template <OpName op>
 Result<Values> reduce(Conversion& c) {
   AxesArgument axes = axes_argument(c);
-  if (!axes.is_known) return c.fail("not-constant", "the axes to reduce ('" + c.value(1).name + "') must be constant");
+  if (!axes.is_known) {
+    // Axes from data: the reduction takes them as sizes.
+    std::vector<Dim> dims = TRY(c.dims(1, "the axes to reduce"));
+    Attrs attrs{{"axes", dims}, {"keepdims", c.bool_attr("keepdims", true)}};
+    if (!dims.empty()) return Values{TRY(c.append(op.text, std::move(attrs), {c.in(0)}))};
+  }
   std::vector<int64_t> list = TRY(c.axes(axes.given.value_or(std::vector<int64_t>{}), c.rank(0)));
   // With noop_with_empty_axes, no axes means that each element is its own group.
   if (list.empty() && !c.bool_attr("noop_with_empty_axes", false)) {

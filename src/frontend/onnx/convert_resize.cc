@@ -11,13 +11,25 @@ struct Request {
   std::vector<int64_t> axes;
   std::vector<double> scales;  // one of scales and sizes is empty
   std::vector<Dim> sizes;
+  ValueId scale_values = kNoValue;  // scales from data, beside the sizes that they give
 };
+
+// Scales that only data tell: the sizes are read once floor(size * scale) is computed.
+Status take_computed_scales(Conversion& c, size_t i, Request& r) {
+  std::vector<Dim> before;
+  for (int64_t a : r.axes) before.push_back(c.shape(0)[static_cast<size_t>(a)]);
+  ValueId scales = TRY(c.cast(c.in(i), DType::F32));
+  ValueId after = TRY(c.append("math.mul", {}, {TRY(c.cast(TRY(c.from_dims(before)), DType::F32)), scales}));
+  r.sizes = TRY(c.read_dims(TRY(c.cast(TRY(c.append("math.floor", {}, {after})), DType::I64)), "the resized sizes"));
+  r.scale_values = scales;
+  return ok();
+}
 
 // The scales of input i. Symbolic ones are ratios of sizes; the resized size is then known exactly where the divisor is the size
 // of the axis.
 Status take_scales(Conversion& c, size_t i, Request& r) {
   const Known* k = c.known(i);
-  if (k == nullptr) return c.fail("not-constant", "the scales ('" + c.value(i).name + "') must be constant or follow from sizes");
+  if (k == nullptr) return take_computed_scales(c, i, r);
   if (k->elements.size() != r.axes.size()) {
     return c.fail("wrong-count", std::to_string(r.axes.size()) + " scales are needed but " + std::to_string(k->elements.size()) + " given");
   }
@@ -43,7 +55,7 @@ Status take_scales(Conversion& c, size_t i, Request& r) {
 
 Result<Values> append_resize(Conversion& c, Request r, ValueId roi, Attrs attrs) {
   bool crops = attrs.string_or("coordinate", "") == "tf_crop_and_resize";
-  if (!crops && !attrs.has("keep_aspect")) {
+  if (!crops && !attrs.has("keep_aspect") && r.scale_values == kNoValue) {
     Request kept;
     for (size_t j = 0; j < r.axes.size(); ++j) {
       Dim n = c.shape(0)[static_cast<size_t>(r.axes[j])];
@@ -65,7 +77,7 @@ Result<Values> append_resize(Conversion& c, Request r, ValueId roi, Attrs attrs)
   } else {
     attrs.set("scales", r.scales);
   }
-  return Values{TRY(c.append("array.resize", std::move(attrs), {c.in(0), crops ? roi : kNoValue}))};
+  return Values{TRY(c.append("array.resize", std::move(attrs), {c.in(0), crops ? roi : kNoValue, r.scale_values}))};
 }
 
 std::vector<int64_t> every_axis(Conversion& c) {

@@ -41,16 +41,14 @@ Result<Values> constant_of_shape(Conversion& c) {
   return Values{TRY(c.append("array.full", Attrs{{"shape", shape}}, {value}))};
 }
 
-// What is left of `total` elements after the others were given: exact where the polynomial divides, otherwise the quotient with a
-// check that nothing remains.
+// What is left of `total` elements after the others were given: exact where the polynomial divides, otherwise the quotient;
+// array.reshape checks that nothing remains.
 Dim inferred_size(Conversion& c, Dim total, Dim others) {
   if (!others.is_const(0)) {
     if (auto exact = c.ctx().divide_exact(total, others)) return *exact;
   }
   Dim divisor = tight_max(others, c.num(1), c.ctx());
-  Dim quotient = expr::floordiv(total, divisor);
-  c.require_equal(quotient * others, total, "{b} elements cannot be reshaped into rows of {a}");
-  return quotient;
+  return expr::floordiv(total, divisor);
 }
 
 // The sizes that a Reshape asks for, 0 and -1 resolved. An entry whose sign is not known stands for all three meanings at

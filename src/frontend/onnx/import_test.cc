@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -84,12 +85,12 @@ TEST(Import, UnsortedNodesAreSorted) {
 TEST(Import, BrokenGraphsNameTheNode) {
   Graph g = add_graph();
   g.nodes = {node("MatMul", {"x", "w_typo"}, {"y"}, "proj")};
-  EXPECT_EQ(error_of(model(g)), "node \"proj\" (onnx.MatMul): error: uses 'w_typo', which nothing defines [missing-value]\n");
+  EXPECT_EQ(error_of(model(g)), "node \"proj\" (onnx.MatMul): error: uses 'w_typo', which nothing defines [missing-value]");
   g.nodes = {node("Add", {"x", "b"}, {"a"}, "one"), node("Neg", {"a"}, {"b"}, "two"), node("Neg", {"b"}, {"y"}, "three")};
   EXPECT_EQ(error_of(model(g)),
-            "node \"one\" (onnx.Add): error: is part of a cycle: it waits for node \"two\", which waits for it [cycle]\n");
+            "node \"one\" (onnx.Add): error: is part of a cycle: it waits for node \"two\", which waits for it [cycle]");
   g.nodes = {node("Neg", {"x"}, {"y"}, "one"), node("Abs", {"x"}, {"y"}, "two")};
-  EXPECT_EQ(error_of(model(g)), "node \"two\" (onnx.Abs): error: defines 'y', which another node defines too [duplicate-value]\n");
+  EXPECT_EQ(error_of(model(g)), "node \"two\" (onnx.Abs): error: defines 'y', which another node defines too [duplicate-value]");
 }
 
 TEST(Import, EveryUnsupportedOperatorIsReportedAtOnce) {
@@ -99,7 +100,7 @@ TEST(Import, EveryUnsupportedOperatorIsReportedAtOnce) {
   EXPECT_EQ(error_of(model(g)),
             "test.onnx: error: operator Bar (domain my.domain, opset 0) is not supported; 1 node: \"bar1\" [unsupported-operator]\n"
             "test.onnx: error: operator Foo (domain ai.onnx, opset 18) is not supported; 2 nodes: \"foo1\", \"foo2\" [unsupported-operator]\n"
-            "test.onnx: error: operator StringSplit (domain ai.onnx, opset 18) is not supported; 1 node: \"split\" [unsupported-operator]\n");
+            "test.onnx: error: operator StringSplit (domain ai.onnx, opset 18) is not supported; 1 node: \"split\" [unsupported-operator]");
 }
 
 TEST(Import, OpsetsOutsideTheRangeAreRefused) {
@@ -124,7 +125,7 @@ TEST(Import, TruncatedAndDamagedFilesGiveErrors) {
       std::string damaged = bytes;
       damaged[i] = static_cast<char>(damaged[i] ^ flip);
       auto m = import_bytes(damaged.data(), damaged.size(), "", "damaged.onnx", {});
-      if (!m.ok()) EXPECT_FALSE(m.error().diagnostics.empty());
+      EXPECT_TRUE(m.ok() || !m.error().diagnostics.empty());
     }
   }
 }
@@ -143,7 +144,7 @@ TEST(Import, WeightsMustHaveAsManyBytesAsTheyNeed) {
   Graph g = add_graph();
   std::vector<float> ten(10);
   g.initializers = {raw_tensor("w", ElemType::Float, {8, 4}, ten.data(), 40)};
-  EXPECT_EQ(error_of(model(g)), "initialiser 'w': error: 128 bytes wanted, 40 found [weight-size]\n  note: in test.onnx\n");
+  EXPECT_EQ(error_of(model(g)), "initialiser 'w': error: 128 bytes wanted, 40 found [weight-size]\n  note: in test.onnx");
   g.initializers = {raw_tensor("w", ElemType::Float, {INT64_MAX, INT64_MAX}, ten.data(), 40)};
   EXPECT_NE(error_of(model(g)).find("is not one that a tensor can have"), std::string::npos);
   g.initializers = {raw_tensor("w", ElemType::Complex64, {5}, ten.data(), 40)};
@@ -190,7 +191,7 @@ TEST(Import, ExternalDataIsMappedAndChecked) {
     return m.ok() ? std::string("no error") : m.error().text();
   };
   EXPECT_EQ(text(external_tensor("w.bin", 12)),
-            "initialiser 'w': error: 'w.bin' is too short: 16 bytes wanted at offset 12, 12 found [external-data]\n");
+            "initialiser 'w': error: 'w.bin' is too short: 16 bytes wanted at offset 12, 12 found [external-data]");
   EXPECT_NE(text(external_tensor("../w.bin", 0)).find("outside the model's folder"), std::string::npos);
   EXPECT_NE(text(external_tensor("/etc/hostname", 0)).find("outside the model's folder"), std::string::npos);
   EXPECT_NE(text(external_tensor("a/../../w.bin", 0)).find("outside the model's folder"), std::string::npos);
