@@ -40,9 +40,13 @@ int64_t element_of(const ArrayView& a, size_t element) {
   return 0;
 }
 
+std::string fill_text(std::string message, const std::string& key, const std::string& value) {
+  for (size_t at; (at = message.find(key)) != std::string::npos;) message.replace(at, key.size(), value);
+  return message;
+}
+
 std::string fill(std::string message, const std::vector<std::pair<std::string, int64_t>>& values) {
-  for (const auto& [key, v] : values)
-    for (size_t at; (at = message.find(key)) != std::string::npos;) message.replace(at, key.size(), std::to_string(v));
+  for (const auto& [key, v] : values) message = fill_text(std::move(message), key, std::to_string(v));
   return message;
 }
 
@@ -88,6 +92,12 @@ class Evaluator {
     });
   }
 
+  bool all_bound(Dim d) const {
+    for (expr::SymbolId s : expr::symbols_of(d))
+      if (symbols_.count(s) == 0) return false;
+    return true;
+  }
+
   // Binds plain symbols of the declared type and checks the sizes that are known.
   Status bind_shape(ValueId v, const std::vector<int64_t>& shape) {
     const TensorType& t = f_.tensor_type(v);
@@ -123,7 +133,12 @@ class Evaluator {
       const Obligation& o = f_.obligations[i];
       if (tested_[i]) continue;
       std::optional<int64_t> a = known(o.a), b = known(o.b);
-      if (!a || !b) continue;
+      if (!a || !b) {
+        // A broadcast of sizes that do not broadcast has no value.
+        if (!all_bound(o.a) || !all_bound(o.b)) continue;
+        std::string message = fill_text(fill_text(o.message, "{a}", a ? std::to_string(*a) : o.a.str()), "{b}", b ? std::to_string(*b) : o.b.str());
+        return make_error("run-time-check", describe(o.loc), message);
+      }
       tested_[i] = true;
       bool good = *a == *b || (o.kind == Obligation::Kind::LessEqual && *a < *b) || (o.kind == Obligation::Kind::Broadcast && *a == 1);
       if (!good) return make_error("run-time-check", describe(o.loc), fill(o.message, {{"{a}", *a}, {"{b}", *b}}));

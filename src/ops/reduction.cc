@@ -14,6 +14,42 @@ Result<ReducedAxes> reduced_axes(DefineContext& c, const std::vector<Dim>& shape
     out.kept.push_back(out.is_reduced[k] ? c.dim(1) : shape[k]);
     if (out.is_reduced[k]) out.extent.push_back(shape[k]);
   }
+  out.axis_count = axes.size();
+  out.count = expr::product(c.ctx(), out.extent);
+  return out;
+}
+
+namespace {
+
+// 1 where a == b, else 0.
+Dim equals(Dim a, int64_t b, expr::Context& ctx) { return expr::max(1 - expr::max(a - b, b - a), ctx.constant(0)); }
+
+}  // namespace
+
+Result<ReducedAxes> reduced_axes_from_dims(DefineContext& c, const std::vector<Dim>& shape, const std::vector<Dim>& axes) {
+  std::vector<int64_t> known;
+  for (Dim a : axes)
+    if (a.is_const()) known.push_back(a.const_value());
+  if (known.size() == axes.size()) return reduced_axes(c, shape, known);
+  int64_t rank = static_cast<int64_t>(shape.size());
+  ReducedAxes out;
+  out.is_reduced.assign(shape.size(), true);
+  out.axis_count = axes.size();
+  for (Dim a : axes) {
+    TRY(c.require_less_equal(c.dim(-rank), a, "the least axis and an axis to reduce"));
+    TRY(c.require_less_equal(a, c.dim(rank - 1), "an axis to reduce and the last axis"));
+  }
+  Dim reduced = c.dim(0);
+  for (int64_t k = 0; k < rank; ++k) {
+    Dim mask = c.dim(0), size = shape[static_cast<size_t>(k)];
+    for (Dim a : axes) mask = mask + equals(a, k, c.ctx()) + equals(a, k - rank, c.ctx());
+    if (axes.size() > 1) mask = expr::min(mask, c.dim(1));
+    out.mask.push_back(mask);
+    out.kept.push_back(size + mask * (1 - size));
+    out.extent.push_back(mask * (size - 1) + 1);
+    reduced = reduced + mask;
+  }
+  if (axes.size() > 1) TRY(c.require_equal(reduced, c.dim(static_cast<int64_t>(axes.size())), "axes to reduce that differ and axes"));
   out.count = expr::product(c.ctx(), out.extent);
   return out;
 }
@@ -21,13 +57,16 @@ Result<ReducedAxes> reduced_axes(DefineContext& c, const std::vector<Dim>& shape
 Index full_index(const ReducedAxes& axes, const Index& outer, const Index& inner) {
   Index at(outer.size());
   size_t r = 0;
-  for (size_t k = 0; k < outer.size(); ++k) at[k] = axes.is_reduced[k] ? inner[r++] : outer[k];
+  for (size_t k = 0; k < outer.size(); ++k) {
+    at[k] = axes.is_reduced[k] ? inner[r++] : outer[k];
+    if (!axes.mask.empty()) at[k] = outer[k] + at[k];
+  }
   return at;
 }
 
 Index kept_index(const ReducedAxes& axes, const Index& i, expr::Context& ctx) {
   Index at(i.size());
-  for (size_t k = 0; k < i.size(); ++k) at[k] = axes.is_reduced[k] ? ctx.constant(0) : i[k];
+  for (size_t k = 0; k < i.size(); ++k) at[k] = !axes.mask.empty() ? i[k] * (1 - axes.mask[k]) : axes.is_reduced[k] ? ctx.constant(0) : i[k];
   return at;
 }
 
@@ -38,8 +77,36 @@ Tensor reduce_kept(DefineContext& c, std::string name, const ReducedAxes& axes, 
                        [&](const Index& outer, const Index& inner) { return body(full_index(axes, outer, inner)); });
 }
 
+namespace {
+
+// The kept shape without its reduced axes where these are known at run time only: place j of the result is the axis that has j axes
+// before it that stay.
+Tensor drop_masked(DefineContext& c, const ReducedAxes& axes, const Tensor& kept, const std::function<Scalar(Scalar)>& post) {
+  size_t rank = axes.mask.size(), left = rank - std::min(rank, axes.axis_count);
+  std::vector<std::vector<Dim>> stands(rank, std::vector<Dim>(left));  // 1 where axis k stands at place j
+  Dim before = c.dim(0);
+  std::vector<Dim> shape(left, c.dim(0));
+  for (size_t k = 0; k < rank; ++k) {
+    for (size_t j = 0; j < left; ++j) {
+      stands[k][j] = equals(before, static_cast<int64_t>(j), c.ctx()) * (1 - axes.mask[k]);
+      shape[j] = shape[j] + stands[k][j] * axes.kept[k];
+    }
+    before = before + 1 - axes.mask[k];
+  }
+  return c.te().map("y", shape, [&](const Index& i) {
+    Index at(rank, c.dim(0));
+    for (size_t k = 0; k < rank; ++k)
+      for (size_t j = 0; j < left; ++j) at[k] = at[k] + i[j] * stands[k][j];
+    Scalar v = (*kept)(at);
+    return post ? post(v) : v;
+  });
+}
+
+}  // namespace
+
 Tensor finish_reduction(DefineContext& c, const ReducedAxes& axes, const Tensor& kept, bool keepdims, const std::function<Scalar(Scalar)>& post) {
   if (keepdims && !post) return kept;
+  if (!keepdims && !axes.mask.empty()) return drop_masked(c, axes, kept, post);
   std::vector<Dim> shape;
   for (size_t k = 0; k < axes.kept.size(); ++k)
     if (keepdims || !axes.is_reduced[k]) shape.push_back(axes.kept[k]);
@@ -60,7 +127,7 @@ namespace {
 Tensors compute(DefineContext& c, const ReduceSpec& spec) {
   TRY(require_domain(c, 0, spec.domain));
   const Tensor& x = c.in(0);
-  ReducedAxes axes = TRY(reduced_axes(c, x->shape, c.attr().as_ints("axes")));
+  ReducedAxes axes = TRY(reduced_axes_from_dims(c, x->shape, c.attr().as_dims("axes")));
   bool keepdims = c.attr().as_bool("keepdims");
   bool bools = x->dtype == DType::Bool;
   te::Combiner combiner = !bools ? spec.combiner : spec.combiner == te::Combiner::Max ? te::Combiner::Or : spec.combiner == te::Combiner::Min ? te::Combiner::And : spec.combiner;
@@ -75,7 +142,7 @@ Tensors compute(DefineContext& c, const ReduceSpec& spec) {
   } else if (work != x->dtype) {
     post = [&](Scalar v) { return expr::make_cast(x->dtype, v); };
   }
-  if (keepdims || axes.extent.empty() || post) return std::vector{finish_reduction(c, axes, reduce_kept(c, "sum", axes, combiner, body), keepdims, post)};
+  if (keepdims || axes.extent.empty() || post || !axes.mask.empty()) return std::vector{finish_reduction(c, axes, reduce_kept(c, "sum", axes, combiner, body), keepdims, post)};
   // Nothing is left to do on the result: the reduction itself has the final shape.
   std::vector<Dim> shape;
   for (size_t k = 0; k < axes.kept.size(); ++k)
@@ -107,16 +174,21 @@ Tensors compute_arg(DefineContext& c, te::Combiner combiner) {
 
 }  // namespace
 
+std::vector<AttrSpec> reduce_attrs() {
+  return {required_attr("axes", AttrKind::Dims, "the axes to reduce; may be known at run time only"), attr("keepdims", true, "reduced axes stay with size 1")};
+}
+
 OpDef make_reduce_op(ReduceSpec spec) {
   OpDef d;
   d.name = "reduce." + spec.name;
   d.doc = spec.doc;
-  d.attrs = {required_attr("axes", AttrKind::Ints, "the axes to reduce"), attr("keepdims", true, "reduced axes stay with size 1")};
+  d.attrs = reduce_attrs();
   unsigned domain = spec.domain;
   d.compute = [spec = std::move(spec)](DefineContext& c) { return compute(c, spec); };
   if (in_domain(DType::F32, domain))
     d.samples = {"f32[M,N] M=3 N=4 axes=[1]", "f32[A,B,C] A=2 B=3 C=2 axes=[0,-1] keepdims=false", "f16[M,N] M=2 N=9 axes=[-1] keepdims=false",
-                 "f64[M] M=5 axes=[0]", "f32[M] M=4 axes=[]"};
+                 "f64[M] M=5 axes=[0]", "f32[M] M=4 axes=[]",
+                 "f32[M,N] M=3 N=4 A=1 axes=[A]", "f32[M,N,3] M=2 N=4 A=-1 B=1 axes=[A,B] keepdims=false"};
   if (in_domain(DType::I32, domain)) d.samples.push_back("i32[M,N] M=2 N=3 axes=[0]");
   if (in_domain(DType::Bool, domain)) d.samples.push_back("bool[M,N] M=2 N=3 axes=[1]");
   return d;

@@ -13,6 +13,7 @@ struct Fraction {
 };
 std::optional<Fraction> exact_position(const Resampling& r, const ResampledAxis& a, Dim o) {
   using C = Resampling::Coordinate;
+  if (a.scale && r.coordinate != C::AlignCorners) return std::nullopt;
   switch (r.coordinate) {
     case C::Asymmetric: return Fraction{o * a.den, a.num};
     case C::HalfPixel: return Fraction{(o * 2 + 1) * a.den - a.num, a.num * 2};
@@ -96,19 +97,19 @@ Result<Resampling> read_resampling(DefineContext& c) {
 
 Scalar source_position(const Resampling& r, const ResampledAxis& a, Dim o) {
   using C = Resampling::Coordinate;
-  Scalar x = f32(o), inverse = f32(a.den) / f32(a.num), zero = constant_like(x, 0);
-  Scalar half_pixel = (x + 0.5) * inverse - 0.5;
+  Scalar x = f32(o), zero = constant_like(x, 0), inverse = a.scale ? 1.0 / a.scale : f32(a.den) / f32(a.num);
+  Scalar half_pixel = a.scale ? (x + 0.5) / a.scale - 0.5 : (x + 0.5) * inverse - 0.5;
   Scalar many = expr::less(o->ctx->constant(1), a.out);
   switch (r.coordinate) {
     case C::HalfPixel: return half_pixel;
     case C::HalfPixelSymmetric: {
       // The centre stays where it is although the output's size is rounded down.
-      Scalar adjustment = f32(a.out) * f32(a.den) / (f32(a.in) * f32(a.num));
+      Scalar adjustment = f32(a.out) * inverse / f32(a.in);
       return f32(a.in) * 0.5 * (1.0 - adjustment) + half_pixel;
     }
     case C::PytorchHalfPixel: return expr::make_select(many, half_pixel, zero);
     case C::AlignCorners: return expr::make_select(many, x * f32(a.in - 1) / f32(a.out - 1), zero);
-    case C::Asymmetric: return x * inverse;
+    case C::Asymmetric: return a.scale ? x / a.scale : x * inverse;
     case C::TfCropAndResize: {
       Scalar last = f32(a.in - 1), spread = a.crop_end - a.crop_start;
       return expr::make_select(many, a.crop_start * last + x * spread * last / f32(a.out - 1), (a.crop_start + a.crop_end) * 0.5 * last);
@@ -121,7 +122,7 @@ Dim nearest_source(const Resampling& r, const ResampledAxis& a, Dim o) {
   using C = Resampling::Coordinate;
   using N = Resampling::Nearest;
   expr::Context& ctx = *o->ctx;
-  bool whole = a.num.is_const() && a.den.is_const(1);
+  bool whole = !a.scale && a.num.is_const() && a.den.is_const(1);
   bool rounds = r.nearest == N::RoundPreferFloor || r.nearest == N::RoundPreferCeil;
   // Enlarging by a whole factor: blocks of equal elements.
   if (whole && ((r.coordinate == C::Asymmetric && r.nearest == N::Floor) || (r.coordinate == C::HalfPixel && rounds)))
@@ -144,7 +145,7 @@ Taps taps_of(const Resampling& r, const ResampledAxis& a) {
 
 Scalar tap_weight(const Resampling& r, const ResampledAxis& a, Scalar offset, Scalar fraction) {
   Scalar distance = offset - fraction;
-  if (r.antialias) distance = distance * minimum(f32(a.num) / f32(a.den), constant_like(distance, 1));
+  if (r.antialias) distance = distance * minimum(a.scale ? a.scale : f32(a.num) / f32(a.den), constant_like(distance, 1));
   if (r.mode == Resampling::Mode::Cubic) return cubic_kernel(distance, r.cubic_coeff);
   return maximum(1.0 - unary(UnaryOp::Abs, distance), constant_like(distance, 0));
 }

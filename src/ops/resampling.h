@@ -23,7 +23,8 @@ struct ResampledAxis {
   Dim in, out;
   Dim num, den;
   Scalar crop_start, crop_end;  // TfCropAndResize: f32
-  bool is_identity() const { return in == out && num == den && !crop_start; }
+  Scalar scale;                 // f32, where it is known at run time only: instead of num / den
+  bool is_identity() const { return in == out && num == den && !crop_start && !scale; }
 };
 // p / q with the smallest q that rounds to the float `scale`.
 std::pair<int64_t, int64_t> ratio_of(double scale);

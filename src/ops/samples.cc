@@ -172,6 +172,7 @@ Result<graph::FunctionPtr> build_sample(const OpDef& op, const Sample& sample, e
     auto at = std::find(free.begin(), free.end(), name);
     if (at == free.end()) info.origin = {expr::Origin::Kind::InputAxis, name, 0};
     else info.origin = {expr::Origin::Kind::InputValue, "sizes", at - free.begin()};
+    info.lo = std::min<int64_t>(0, value);
     ctx.symbol(info);
   }
   for (size_t i = 0; i < sample.inputs.size(); ++i) {

@@ -15,6 +15,11 @@ Result<std::vector<ResampledAxis>> read_axes(DefineContext& c, const Resampling&
     for (size_t k = 0; k < x->rank(); ++k) axes.push_back(static_cast<int64_t>(k));
   if (scales.empty() == sizes.empty()) return c.fail("bad-attribute", "a resize has either scales or sizes");
   if (std::max(scales.size(), sizes.size()) != axes.size()) return c.fail("bad-attribute", "a resize needs one scale or size for each of its axes");
+  if (c.has(2)) {
+    TRY(require_domain(c, 2, kFloats));
+    if (sizes.empty() || c.in(2)->rank() != 1) return c.fail("bad-attribute", "scales from data come as a vector beside the sizes");
+    TRY(c.require_equal(c.in(2)->shape[0], c.dim(static_cast<int64_t>(axes.size())), "the scales and the resampled axes"));
+  }
   std::vector<ResampledAxis> out;
   for (size_t k = 0; k < axes.size(); ++k) {
     ResampledAxis a;
@@ -29,6 +34,7 @@ Result<std::vector<ResampledAxis>> read_axes(DefineContext& c, const Resampling&
     } else {
       a.num = a.out = sizes[k];
       a.den = a.in;
+      if (c.has(2)) a.scale = expr::make_cast(DType::F32, (*c.in(2))({c.dim(static_cast<int64_t>(k))}));
     }
     if (r.coordinate == Resampling::Coordinate::TfCropAndResize && c.has(1)) {
       auto at = [&](size_t i) { return expr::make_cast(DType::F32, (*c.in(1))({c.dim(static_cast<int64_t>(i))})); };
@@ -149,7 +155,7 @@ OpDef op_array_resize() {
                     attr("extrapolation", 0.0, "the value outside the input for tf_crop_and_resize"),
                     attr("keep_aspect", "stretch", "stretch, not_larger or not_smaller: one scale for all axes")},
           .min_inputs = 1,
-          .max_inputs = 2,
+          .max_inputs = 3,
           .compute = compute,
           .samples = {"f32[B,C,H,W] B=1 C=2 H=3 W=4 axes=[2,3] scales=[2,2] coordinate=asymmetric nearest=floor", "f32[B,C,H,W] B=1 C=2 H=3 W=4 scales=[1,1,2,3]",
                       "f32[B,C,H,W] B=1 C=1 H=4 W=3 axes=[2,3] sizes=[7,H] mode=linear", "f32[H,W] H=4 W=5 scales=[0.6,1.5] mode=linear coordinate=align_corners",
@@ -157,7 +163,7 @@ OpDef op_array_resize() {
                       "f32[H,W] H=6 W=6 sizes=[3,4] mode=cubic antialias=true", "f32[H,W] f32[4]@0..1 H=5 W=5 sizes=[3,3] mode=linear coordinate=tf_crop_and_resize extrapolation=10.0",
                       "f32[H,W] H=3 W=5 sizes=[7,8] keep_aspect=not_larger", "f32[H,W] H=3 W=5 sizes=[7,8] keep_aspect=not_smaller nearest=ceil", "u8[H] H=4 scales=[2.5] mode=linear",
                       "f16[H] H=5 scales=[0.7] coordinate=half_pixel_symmetric mode=linear", "f32[H] H=4 sizes=[8] coordinate=pytorch_half_pixel mode=cubic",
-                      "i64[H] H=4 sizes=[6] coordinate=align_corners nearest=round_prefer_ceil"}};
+                      "f32[H] _ f32[1]@1.9..2 H=4 sizes=[7] mode=linear", "f32[H] _ f32[1]@1.9..2 H=4 sizes=[7] mode=cubic antialias=true", "i64[H] H=4 sizes=[6] coordinate=align_corners nearest=round_prefer_ceil"}};
 }
 
 }  // namespace pliant::ops

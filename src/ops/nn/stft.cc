@@ -19,7 +19,7 @@ Tensors compute(DefineContext& c) {
     if (c.in(1)->rank() != 1) return c.fail("shape-mismatch", "a window must have rank 1");
     TRY(c.require_equal(c.in(1)->shape[0], length, "the window and the frame"));
   }
-  DType work = wide(x->dtype);
+  DType work = DType::F64;  // cancelling sums
   Dim frames = expr::floordiv(x->shape[1] - length, step) + 1, bins = onesided ? expr::floordiv(length, 2) + 1 : length;
   std::vector<Dim> shape{x->shape[0], frames, bins, c.dim(2)};
   Tensor sum = c.te().reduce("stft", shape, {length}, te::Combiner::Sum, [&](const Index& o, const Index& r) {

@@ -8,7 +8,7 @@ Tensors compute(DefineContext& c) {
   TRY(require_domain(c, 0, kNumbers));
   const Tensor& x = c.in(0);
   DType work = real(x->dtype);
-  ReducedAxes axes = TRY(reduced_axes(c, x->shape, c.attr().as_ints("axes")));
+  ReducedAxes axes = TRY(reduced_axes_from_dims(c, x->shape, c.attr().as_dims("axes")));
   auto value = [&](const Index& i) { return expr::make_cast(work, (*x)(i)); };
   Tensor highest = reduce_kept(c, "highest", axes, te::Combiner::Max, value);
   // An infinite maximum gives no shift: inf - inf would be NaN.
@@ -30,9 +30,9 @@ Tensors compute(DefineContext& c) {
 OpDef op_reduce_log_sum_exp() {
   return {.name = "reduce.log_sum_exp",
           .doc = "log(sum(exp(x))) over axes, computed so that it does not overflow.",
-          .attrs = {required_attr("axes", AttrKind::Ints, "the axes to reduce"), attr("keepdims", true, "reduced axes stay with size 1")},
+          .attrs = reduce_attrs(),
           .compute = compute,
-          .samples = {"f32[M,N] M=3 N=4 axes=[1]", "f32[A,B,C] A=2 B=3 C=2 axes=[0,2] keepdims=false", "f16[M] M=5 axes=[0]", "f32[M] M=3 axes=[]"}};
+          .samples = {"f32[M,N] M=3 N=4 axes=[1]", "f32[A,B,C] A=2 B=3 C=2 axes=[0,2] keepdims=false", "f16[M] M=5 axes=[0]", "f32[M] M=3 axes=[]", "f32[M,N] M=3 N=4 A=1 axes=[A] keepdims=false"}};
 }
 
 }  // namespace pliant::ops
