@@ -6,10 +6,44 @@
 namespace pliant::frontend::onnx {
 namespace {
 
+// Exporters write a large number where they mean the end of the axis. Taken as that, the size stays plain; that no axis is longer is
+// checked at run time.
+constexpr int64_t kBeyondAxes = 1'000'000'000;
+Dim plain_bound(Conversion& c, Dim bound, Dim n) {
+  if (!bound.is_const() || n.is_const()) return bound;
+  int64_t v = bound.const_value();
+  if (v > -kBeyondAxes && v < kBeyondAxes) return bound;
+  if (v != INT64_MAX && v != INT64_MIN) c.require_less_equal(n, c.num(kBeyondAxes), "an axis of size {a} is longer than the slice allows, {b}");
+  return c.num(v > 0 ? INT64_MAX : INT64_MIN);
+}
+
+// A slice whose axes and steps are known.
+Result<Values> slice_with(Conversion& c, std::vector<Dim> starts, std::vector<Dim> ends, std::vector<int64_t> axes, std::vector<int64_t> steps) {
+  if (ends.size() != starts.size() || axes.size() != starts.size()) {
+    return c.fail("wrong-count", "it has " + std::to_string(starts.size()) + " starts, " + std::to_string(ends.size()) + " ends and " +
+                                     std::to_string(axes.size()) + " axes");
+  }
+  if (starts.empty()) return Values{c.in(0)};
+  axes = TRY(c.axes(std::move(axes), c.rank(0)));
+  for (size_t i = 0; i < starts.size(); ++i) {
+    Dim n = c.shape(0)[static_cast<size_t>(axes[i])];
+    starts[i] = plain_bound(c, starts[i], n);
+    ends[i] = plain_bound(c, ends[i], n);
+  }
+  Attrs attrs{{"starts", starts}, {"ends", ends}, {"axes", axes}, {"steps", steps}};
+  return Values{TRY(c.append("array.slice", std::move(attrs), {c.in(0)}))};
+}
+
+std::vector<Dim> as_dims(Conversion& c, const std::vector<int64_t>& values) {
+  std::vector<Dim> out;
+  for (int64_t v : values) out.push_back(c.num(v));
+  return out;
+}
+
 Result<Values> slice_by_attributes(Conversion& c) {
   std::vector<int64_t> starts = c.ints_attr("starts", {}), ends = c.ints_attr("ends", {}), axes = c.ints_attr("axes", {});
   for (size_t i = axes.size(); i < starts.size(); ++i) axes.push_back(static_cast<int64_t>(i));
-  return Values{TRY(c.append("array.slice", Attrs{{"starts", starts}, {"ends", ends}, {"axes", axes}}, {c.in(0)}))};
+  return slice_with(c, as_dims(c, starts), as_dims(c, ends), std::move(axes), std::vector<int64_t>(starts.size(), 1));
 }
 
 // One value for each axis of the input, as a tensor [rank]: `values` at `axes`, `fallback` elsewhere.
@@ -85,13 +119,7 @@ Result<Values> slice(Conversion& c) {
   if (c.has(4)) steps = TRY(c.const_ints(4, "the steps"));
   for (size_t i = axes.size(); i < starts.size(); ++i) axes.push_back(static_cast<int64_t>(i));
   steps.resize(starts.size(), 1);
-  if (ends.size() != starts.size() || axes.size() != starts.size()) {
-    return c.fail("wrong-count", "it has " + std::to_string(starts.size()) + " starts, " + std::to_string(ends.size()) + " ends and " +
-                                     std::to_string(axes.size()) + " axes");
-  }
-  if (starts.empty()) return Values{c.in(0)};
-  Attrs attrs{{"starts", starts}, {"ends", ends}, {"axes", axes}, {"steps", steps}};
-  return Values{TRY(c.append("array.slice", std::move(attrs), {c.in(0)}))};
+  return slice_with(c, std::move(starts), std::move(ends), std::move(axes), std::move(steps));
 }
 
 }  // namespace

@@ -58,6 +58,19 @@ TEST(Import, InputsKeepTheirSymbols) {
   EXPECT_EQ(describe(f.nodes.back().loc), "node \"sum\" (onnx.Add)");
 }
 
+TEST(Import, DimsWithoutANameAreDifferent) {
+  Graph g;
+  g.inputs = {value_info("x", ElemType::Float, {"?", "", "?", "x_0"})};
+  g.outputs = {value_info("y", ElemType::Float, {"", "", "", ""})};
+  g.nodes = {node("Neg", {"x"}, {"y"})};
+  auto m = import_model(model(g));
+  ASSERT_TRUE(m.ok()) << m.error().text();
+  const graph::Shape& s = m.value().main().tensor_type(m.value().main().params[0]).shape;
+  for (size_t i = 0; i < 4; ++i) {
+    for (size_t j = 0; j < i; ++j) EXPECT_FALSE(s[i] == s[j]) << i << ", " << j;
+  }
+}
+
 TEST(Import, OptionsRenameAndBoundSymbols) {
   ImportOptions options;
   options.shapes["x"] = {"n", "4"};

@@ -32,7 +32,7 @@ class Importer {
   void make_inputs(const ImportOptions& options, Scope& scope);
   void make_input(const ValueInfoProto& v, const TensorProto* default_value, bool used_as_sizes, const ImportOptions& options, Scope& scope);
   std::optional<graph::Shape> input_shape(const ValueInfoProto& v, const TensorProto* default_value, const ImportOptions& options);
-  Dim axis_symbol(const std::string& input, size_t axis, const std::string& name, const ImportOptions& options);
+  Dim axis_symbol(const std::string& input, size_t axis, std::string name, const ImportOptions& options);
   std::shared_ptr<const Known> element_symbols(const Value& v);
   void check_options(const ImportOptions& options);
 

@@ -17,6 +17,9 @@ std::optional<int64_t> as_number(const std::string& text) {
   return v;
 }
 
+// Names that exporters give to dims of which they know nothing; two dims of such a name need not be equal.
+bool is_anonymous(std::string_view name) { return name.empty() || name == "?" || name == "-1" || name == "None"; }
+
 const char* kind_name(TypeProto::Kind k) {
   switch (k) {
     case TypeProto::Kind::Sequence: return "a sequence";
@@ -32,8 +35,9 @@ const char* kind_name(TypeProto::Kind k) {
 
 }  // namespace
 
-// One name is one symbol wherever it stands; an empty name makes a symbol of its own.
-Dim Importer::axis_symbol(const std::string& input, size_t axis, const std::string& name, const ImportOptions& options) {
+// One name is one symbol wherever it stands; no name makes a symbol of its own.
+Dim Importer::axis_symbol(const std::string& input, size_t axis, std::string name, const ImportOptions& options) {
+  if (is_anonymous(name)) name.clear();
   if (!name.empty()) {
     auto it = symbols_.find(name);
     if (it != symbols_.end()) return it->second;
@@ -65,8 +69,7 @@ std::optional<graph::Shape> Importer::input_shape(const ValueInfoProto& v, const
     for (size_t i = 0; i < given->second.size(); ++i) {
       const std::string& axis = given->second[i];
       auto number = as_number(axis);
-      bool is_anonymous = axis.empty() || axis == "?";
-      shape.push_back(number && *number >= 0 ? ctx_->constant(*number) : axis_symbol(name, i, is_anonymous ? "" : axis, options));
+      shape.push_back(number && *number >= 0 ? ctx_->constant(*number) : axis_symbol(name, i, axis, options));
     }
     return shape;
   }
