@@ -126,7 +126,8 @@ TEST(vm, accepted_programs_stay_inside_their_memory) {
     std::string error;
     if (!artifact::verify(p, 72, error)) continue;
     ++accepted;
-    const ModelPtr model = load(file_of(p, constants));
+    const std::vector<std::byte> file = file_of(p, constants);
+    const ModelPtr model = load(file);
     ASSERT_NE(model, nullptr);
     for (int64_t n : {0, 40, 7}) {
       std::vector<float> x(static_cast<size_t>(n));
