@@ -35,6 +35,21 @@ TEST(VectorLoop, StridedAndReversedAndTransposed) {
   for (int64_t n : kSizes) k.expect_same({{"m", 40}, {"n", n}});
 }
 
+TEST(VectorLoop, ShortStrides) {
+  Kernel k(R"(kernel s(%x: f32[4*n], %h: f16[3*n], %b: bool[2*n], %y: f32[6, n] out, %c: bool[n] out, %g: f16[n] out) {
+    for o in floordiv(n, 16) { for vector v in 16 {
+      %y[0, o*16 + v] = %x[2*(o*16 + v)] + %x[2*(o*16 + v) + 1]
+      %y[1, o*16 + v] = %x[3*(o*16 + v) + 2]
+      %y[2, o*16 + v] = %x[4*(o*16 + v) + 3]
+      %y[3, o*16 + v] = %x[2*(n - 1) - 2*(o*16 + v)]
+      %y[4, o*16 + v] = %x[4*n - 1 - 4*(o*16 + v)]
+      %y[5, o*16 + v] = select(index(o) < 1i64, %x[3*n - 3 - 3*(o*16 + v)], 0f32)
+      %c[o*16 + v] = %b[2*(o*16 + v) + 1]
+      %g[o*16 + v] = %h[3*(o*16 + v) + 1]
+    } } })");
+  for (int64_t n : {0, 16, 48}) k.expect_same({{"n", n}});
+}
+
 TEST(VectorLoop, IndicesTakenApart) {
   Kernel k(R"(kernel t(%x: f32[a, b, c], %y: f32[c, a, b] out, %z: f32[a*b*c] out) {
     for o in floordiv(a*b*c + 7, 8) { for vector v in 8 {

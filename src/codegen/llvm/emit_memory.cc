@@ -127,6 +127,32 @@ void Emitter::store_vector(const BufferState& b, Value* pointer, Value* value, V
   annotate(store, b, false);
 }
 
+int64_t Emitter::short_step(const BufferState& b, const Index& ix) const {
+  for (int64_t n : {2, 3, 4, -2, -3, -4}) {
+    if (!b.lane_private && ix.steps_by(n)) return n;
+  }
+  return 0;
+}
+
+Value* Emitter::load_strided(const BufferState& b, Value* first, int64_t step) {
+  // Whole vectors over the span of the lanes, the last one ending with the last lane's element, and a selection from each.
+  const int64_t n = std::abs(step);
+  llvm::Type* element = memory_type(b.buffer->dtype);
+  Value* out = nullptr;
+  for (int64_t k = 0; k < n; ++k) {
+    const int64_t start = k + 1 < n ? k * lanes_ : (lanes_ - 1) * (n - 1);
+    Value* part = load_vector(b, b_.CreateConstInBoundsGEP1_64(element, first, static_cast<uint64_t>(start)), nullptr);
+    std::vector<int> from;
+    for (int64_t lane = 0; lane < lanes_; ++lane) {
+      const int64_t at = (step > 0 ? lane : lanes_ - 1 - lane) * n;
+      const bool here = std::min(at / lanes_, n - 1) == k;
+      from.push_back(static_cast<int>(here ? at - start + (out ? lanes_ : 0) : lane));
+    }
+    out = out ? b_.CreateShuffleVector(out, part, from) : b_.CreateShuffleVector(part, from);
+  }
+  return out;
+}
+
 Val Emitter::emit_load(Scalar s) {
   auto found = buffers_.find(s->tensor);
   PLIANT_CHECK(found != buffers_.end()) << "load of an unknown buffer " << s.str();
@@ -156,6 +182,12 @@ Val Emitter::emit_load(Scalar s) {
     low.constant -= lanes_ - 1;
     if (mask) mask = b_.CreateVectorReverse(mask);
     return {b_.CreateVectorReverse(load_vector(b, kept_inside(address(b, low), condition, bytes * lanes_), mask)), true};
+  }
+  if (const int64_t step = short_step(b, ix); step != 0 && !mask) {
+    const int64_t span = (lanes_ - 1) * std::abs(step) + 1;
+    Index low = ix;
+    if (step < 0) low.constant -= span - 1;
+    return {load_strided(b, kept_inside(address(b, low), condition, bytes * span), step), true};
   }
   if (condition) {
     Value* all = splat(condition);

@@ -1,8 +1,9 @@
 // Scalars: a DAG of nodes, each emitted once a statement and guard.
 //
 // Both sides of a Select are computed and blended. What a side loads is kept inside its condition by the guard: a uniform
-// condition turns the address of a scalar or vector load to a block of zeros, a condition of lanes masks the load. A side
-// of many instructions gets a branch that skips it where no lane takes it.
+// condition turns the address of a scalar or vector load to a block of zeros, a condition of lanes masks the load. A side that is long
+// beyond what both sides share gets a branch that skips it where no lane takes it.
+#include <algorithm>
 #include <set>
 
 #include "codegen/legalize/legalize.h"
@@ -16,8 +17,29 @@ using expr::ScalarKind;
 using llvm::Value;
 
 namespace {
-// Nodes from which a side of a Select is worth a branch.
-constexpr int64_t kLazyCost = 24;
+
+// The cost from which a side of a Select is worth a branch. Functions of f32 that choose between two forms stay below: both
+// forms are usually wanted.
+constexpr int64_t kLazyCost = 48;
+
+// Roughly instructions for each 16 lanes.
+int64_t cost_of(Scalar s) {
+  const bool is_call = s.dtype() == DType::F64 && ((s->kind == ScalarKind::Unary && s->unary() >= expr::UnaryOp::Exp && s->unary() <= expr::UnaryOp::Erf &&
+                                                    s->unary() != expr::UnaryOp::Sqrt) ||
+                                                   (s->kind == ScalarKind::Binary && s->binary() == BinaryOp::Pow));
+  return is_call ? kLazyCost : byte_size(s.dtype()) == 8 ? 2 : 1;
+}
+
+void collect(Scalar s, std::set<const expr::ScalarNode*>& into) {
+  std::vector<Scalar> todo{s};
+  while (!todo.empty()) {
+    const Scalar x = todo.back();
+    todo.pop_back();
+    if (x->kind == ScalarKind::Const || !into.insert(x.node()).second) continue;
+    todo.insert(todo.end(), x->args.begin(), x->args.end());
+  }
+}
+
 }  // namespace
 
 bool Emitter::has_load(Scalar s) {
@@ -29,16 +51,32 @@ bool Emitter::has_load(Scalar s) {
   return found;
 }
 
-int64_t Emitter::cost(Scalar s, int64_t limit) const {
-  std::set<const expr::ScalarNode*> seen;
-  std::vector<Scalar> todo{s};
-  while (!todo.empty() && static_cast<int64_t>(seen.size()) < limit) {
+bool Emitter::is_worth_a_branch(Scalar arm, Scalar other) const {
+  std::set<const expr::ScalarNode*> shared, own;
+  collect(arm, own);
+  int64_t cost = 0;
+  if (own.size() * 2 < kLazyCost && std::none_of(own.begin(), own.end(), [](auto* n) { return cost_of(Scalar(n)) >= kLazyCost; })) return false;
+  collect(other, shared);
+  for (const expr::ScalarNode* n : own) {
+    if (!shared.count(n) && !memo_.count({n, 0})) cost += cost_of(Scalar(n));
+  }
+  return cost >= kLazyCost;
+}
+
+void Emitter::emit_shared(Scalar arm, Scalar other) {
+  std::set<const expr::ScalarNode*> shared, seen;
+  collect(other, shared);
+  std::vector<Scalar> todo{arm};
+  while (!todo.empty()) {
     const Scalar x = todo.back();
     todo.pop_back();
-    if (x->kind == ScalarKind::Const || memo_.count({x.node(), 0}) || !seen.insert(x.node()).second) continue;
-    todo.insert(todo.end(), x->args.begin(), x->args.end());
+    if (x->kind == ScalarKind::Const || !seen.insert(x.node()).second) continue;
+    if (shared.count(x.node()) && !has_load(x)) {
+      emit(x);
+    } else {
+      todo.insert(todo.end(), x->args.begin(), x->args.end());
+    }
   }
-  return static_cast<int64_t>(seen.size());
 }
 
 void Emitter::clear_memo() {
@@ -130,7 +168,7 @@ Val Emitter::emit_uncached(Scalar s) {
   return {};
 }
 
-Val Emitter::emit_arm(Scalar arm, Val cond, bool negate) {
+Val Emitter::emit_arm(Scalar arm, Scalar other, Val cond, bool negate) {
   Value* c = negate ? b_.CreateNot(cond.v) : cond.v;
   Guard g = guard_;
   Value* take = c;  // uniform: some lane takes this side
@@ -138,13 +176,14 @@ Val Emitter::emit_arm(Scalar arm, Val cond, bool negate) {
     g.mask = g.mask ? b_.CreateAnd(g.mask, c) : c;
     g.some_lane = false;
   }
-  if (cost(arm, kLazyCost) < kLazyCost) {
+  if (!is_worth_a_branch(arm, other)) {
     if (!has_load(arm)) return emit(arm);
     if (!cond.vec) g.uniform = g.uniform ? b_.CreateAnd(g.uniform, c) : c;
     Val v;
     with_guard(g, [&] { v = emit(arm); });
     return v;
   }
+  emit_shared(arm, other);
   if (cond.vec) {
     take = any_lane(g.mask);
     g.some_lane = true;
@@ -174,8 +213,8 @@ Val Emitter::emit_arm(Scalar arm, Val cond, bool negate) {
 Val Emitter::emit_select(Scalar s) {
   const Val cond = emit(s->args[0]);
   if (auto* c = llvm::dyn_cast<llvm::ConstantInt>(cond.v); c && !cond.vec) return emit(s->args[c->isOne() ? 1 : 2]);
-  const Val x = emit_arm(s->args[1], cond, false);
-  const Val y = emit_arm(s->args[2], cond, true);
+  const Val x = emit_arm(s->args[1], s->args[2], cond, false);
+  const Val y = emit_arm(s->args[2], s->args[1], cond, true);
   const bool vec = cond.vec || x.vec || y.vec;
   auto arm = [&](const Val& v) { return vec ? splat(v) : v.v; };
   return {b_.CreateSelect(cond.v, arm(x), arm(y)), vec};

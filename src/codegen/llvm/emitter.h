@@ -115,6 +115,10 @@ class Emitter {
   bool proves_in_bounds(const loop::Buffer& b, const std::vector<expr::Dim>& index);
   bool is_contiguous(const BufferState& b, const Index& ix) const;
   llvm::Value* load_vector(const BufferState& b, llvm::Value* pointer, llvm::Value* mask);
+  // ±2 to ±4 when the lanes are so many elements apart, otherwise 0.
+  int64_t short_step(const BufferState& b, const Index& ix) const;
+  // Elements `first`, `first + step` …; for a negative step `first` is the last lane's.
+  llvm::Value* load_strided(const BufferState& b, llvm::Value* first, int64_t step);
   void store_vector(const BufferState& b, llvm::Value* pointer, llvm::Value* value, llvm::Value* mask);
   llvm::Value* load_scalar(const BufferState& b, llvm::Value* pointer);
   void store_scalar(const BufferState& b, llvm::Value* pointer, llvm::Value* value);
@@ -127,10 +131,13 @@ class Emitter {
   Val emit(expr::Scalar s);
   Val emit_uncached(expr::Scalar s);
   Val emit_select(expr::Scalar s);
-  Val emit_arm(expr::Scalar arm, Val cond, bool negate);
+  Val emit_arm(expr::Scalar arm, expr::Scalar other, Val cond, bool negate);
+  // Whether what `arm` needs beyond what `other` needs too is long.
+  bool is_worth_a_branch(expr::Scalar arm, expr::Scalar other) const;
+  // Emits what both sides need, so that neither branch has it alone.
+  void emit_shared(expr::Scalar arm, expr::Scalar other);
   Val emit_comparison(expr::Scalar s);
   bool has_load(expr::Scalar s);
-  int64_t cost(expr::Scalar s, int64_t limit) const;
   unsigned guard_id(llvm::Value* uniform, llvm::Value* mask);
   void with_guard(Guard g, const std::function<void()>& body);
   void clear_memo();
