@@ -4,8 +4,9 @@
 namespace pliant::ops {
 
 const char* name_of(AttrKind k) {
-  constexpr const char* names[] = {"an integer",         "a float",           "a bool", "a string", "a dtype", "a list of integers",
-                                   "a list of floats", "a list of strings", "a dim",  "a list of dims", "a constant"};
+  constexpr const char* names[] = {
+      "an integer",       "a float",           "a bool", "a string",       "a dtype",   "a list of integers",
+      "a list of floats", "a list of strings", "a dim",  "a list of dims", "a constant"};
   return names[static_cast<int>(k)];
 }
 
@@ -15,17 +16,28 @@ AttrKind kind_of(const AttrValue& v) {
   return std::visit(
       [](const auto& x) {
         using T = std::decay_t<decltype(x)>;
-        if constexpr (std::is_same_v<T, int64_t>) return AttrKind::Int;
-        else if constexpr (std::is_same_v<T, double>) return AttrKind::Float;
-        else if constexpr (std::is_same_v<T, bool>) return AttrKind::Bool;
-        else if constexpr (std::is_same_v<T, std::string>) return AttrKind::String;
-        else if constexpr (std::is_same_v<T, DType>) return AttrKind::DType;
-        else if constexpr (std::is_same_v<T, std::vector<int64_t>>) return AttrKind::Ints;
-        else if constexpr (std::is_same_v<T, std::vector<double>>) return AttrKind::Floats;
-        else if constexpr (std::is_same_v<T, std::vector<std::string>>) return AttrKind::Strings;
-        else if constexpr (std::is_same_v<T, Dim>) return AttrKind::Dim;
-        else if constexpr (std::is_same_v<T, std::vector<Dim>>) return AttrKind::Dims;
-        else return AttrKind::Const;
+        if constexpr (std::is_same_v<T, int64_t>)
+          return AttrKind::Int;
+        else if constexpr (std::is_same_v<T, double>)
+          return AttrKind::Float;
+        else if constexpr (std::is_same_v<T, bool>)
+          return AttrKind::Bool;
+        else if constexpr (std::is_same_v<T, std::string>)
+          return AttrKind::String;
+        else if constexpr (std::is_same_v<T, DType>)
+          return AttrKind::DType;
+        else if constexpr (std::is_same_v<T, std::vector<int64_t>>)
+          return AttrKind::Ints;
+        else if constexpr (std::is_same_v<T, std::vector<double>>)
+          return AttrKind::Floats;
+        else if constexpr (std::is_same_v<T, std::vector<std::string>>)
+          return AttrKind::Strings;
+        else if constexpr (std::is_same_v<T, Dim>)
+          return AttrKind::Dim;
+        else if constexpr (std::is_same_v<T, std::vector<Dim>>)
+          return AttrKind::Dims;
+        else
+          return AttrKind::Const;
       },
       v);
 }
@@ -34,19 +46,26 @@ bool is_empty_list(const AttrValue& v) {
   return std::visit(
       [](const auto& x) {
         using T = std::decay_t<decltype(x)>;
-        if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, graph::ConstantPtr>) return false;
-        else if constexpr (requires { x.empty(); }) return x.empty();
-        else return false;
+        if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, graph::ConstantPtr>)
+          return false;
+        else if constexpr (requires { x.empty(); })
+          return x.empty();
+        else
+          return false;
       },
       v);
 }
 
 AttrValue empty_list(AttrKind k) {
   switch (k) {
-    case AttrKind::Floats: return std::vector<double>{};
-    case AttrKind::Strings: return std::vector<std::string>{};
-    case AttrKind::Dims: return std::vector<Dim>{};
-    default: return std::vector<int64_t>{};
+    case AttrKind::Floats:
+      return std::vector<double>{};
+    case AttrKind::Strings:
+      return std::vector<std::string>{};
+    case AttrKind::Dims:
+      return std::vector<Dim>{};
+    default:
+      return std::vector<int64_t>{};
   }
 }
 
@@ -109,8 +128,12 @@ double AttrReader::as_float(const std::string& name) const { return read<double>
 bool AttrReader::as_bool(const std::string& name) const { return read<bool>(attrs, name); }
 const std::string& AttrReader::as_string(const std::string& name) const { return read<std::string>(attrs, name); }
 DType AttrReader::as_dtype(const std::string& name) const { return read<DType>(attrs, name); }
-const std::vector<int64_t>& AttrReader::as_ints(const std::string& name) const { return read<std::vector<int64_t>>(attrs, name); }
-const std::vector<double>& AttrReader::as_floats(const std::string& name) const { return read<std::vector<double>>(attrs, name); }
+const std::vector<int64_t>& AttrReader::as_ints(const std::string& name) const {
+  return read<std::vector<int64_t>>(attrs, name);
+}
+const std::vector<double>& AttrReader::as_floats(const std::string& name) const {
+  return read<std::vector<double>>(attrs, name);
+}
 const std::vector<std::string>& AttrReader::as_strings(const std::string& name) const {
   return read<std::vector<std::string>>(attrs, name);
 }
@@ -123,7 +146,8 @@ Result<Attrs> normalise_attrs(const OpDef& op, const Attrs& attrs, expr::Context
   for (const AttrSpec& spec : op.attrs) {
     const AttrValue* v = attrs.find(spec.name);
     if (v == nullptr) {
-      if (spec.fallback) out.set(spec.name, *spec.fallback);
+      if (spec.fallback)
+        out.set(spec.name, *spec.fallback);
       else if (!spec.may_be_absent)
         return make_error("missing-attribute", describe(loc), op.name + " needs the attribute '" + spec.name + "'");
       continue;
@@ -132,12 +156,14 @@ Result<Attrs> normalise_attrs(const OpDef& op, const Attrs& attrs, expr::Context
     std::optional<AttrValue> fitted = coerce(*v, spec.kind, ctx);
     if (!fitted)
       return make_error("bad-attribute", describe(loc),
-                        "attribute '" + spec.name + "' of " + op.name + " is " + name_of(kind_of(*v)) + " but must be " + name_of(spec.kind));
+                        "attribute '" + spec.name + "' of " + op.name + " is " + name_of(kind_of(*v)) + " but must be " +
+                            name_of(spec.kind));
     out.set(spec.name, std::move(*fitted));
   }
   if (used != attrs.all().size()) {
     for (const auto& [name, value] : attrs.all())
-      if (!out.has(name)) return make_error("unknown-attribute", describe(loc), op.name + " has no attribute '" + name + "'");
+      if (!out.has(name))
+        return make_error("unknown-attribute", describe(loc), op.name + " has no attribute '" + name + "'");
   }
   return out;
 }

@@ -36,7 +36,8 @@ Index element(DefineContext& c, const Operand& o, const Index& batch, Dim outer,
 }  // namespace
 
 Result<Tensor> matmul_sum(DefineContext& c, const Tensor& a, const Tensor& b, MatmulOptions options,
-                          const std::function<Scalar(const Index&)>& load_a, const std::function<Scalar(const Index&)>& load_b) {
+                          const std::function<Scalar(const Index&)>& load_a,
+                          const std::function<Scalar(const Index&)>& load_b) {
   if (a->rank() == 0 || b->rank() == 0) return c.fail("shape-mismatch", "a matrix product needs operands of rank 1 or more");
   Operand l = make_operand(a, !options.transpose_a), r = make_operand(b, options.transpose_b);
   Dim depth = a->shape[l.inner];

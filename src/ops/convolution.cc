@@ -3,7 +3,8 @@
 namespace pliant::ops {
 
 Status require_bias(DefineContext& c, size_t input, Dim channels) {
-  if (c.in(input)->rank() != 1) return c.fail("shape-mismatch", "a bias must have rank 1 but has " + std::to_string(c.in(input)->rank()));
+  if (c.in(input)->rank() != 1)
+    return c.fail("shape-mismatch", "a bias must have rank 1 but has " + std::to_string(c.in(input)->rank()));
   return c.require_equal(c.in(input)->shape[0], channels, "the bias and the output channels");
 }
 
@@ -12,7 +13,8 @@ Result<Convolution> convolve(DefineContext& c, const ConvolutionSource& s) {
   out.layout = TRY(read_layout(c, s.x_shape.size()));
   const Layout& layout = out.layout;
   if (s.w_shape.size() != s.x_shape.size())
-    return c.fail("shape-mismatch", "the weight has rank " + std::to_string(s.w_shape.size()) + " but the input " + std::to_string(s.x_shape.size()));
+    return c.fail("shape-mismatch", "the weight has rank " + std::to_string(s.w_shape.size()) + " but the input " +
+                                        std::to_string(s.x_shape.size()));
   int64_t group = c.attr().as_int("group");
   if (group < 1) return c.fail("bad-attribute", "group must be positive");
   Dim channels = s.x_shape[layout.channel_axis()], out_channels = s.w_shape[0], group_channels = s.w_shape[1];

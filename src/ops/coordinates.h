@@ -9,6 +9,7 @@ Result<size_t> coordinate_count(DefineContext& c, const Tensor& indices, size_t 
 // Data checks: coordinate j lies within axis first + j of x.
 void check_coordinates(DefineContext& c, const Tensor& indices, const Tensor& x, size_t first, size_t depth);
 // The coordinates at `point`, which indexes every axis of `indices` but the last.
-std::vector<Dim> coordinates(DefineContext& c, const Tensor& indices, const Tensor& x, const Index& point, size_t first, size_t depth);
+std::vector<Dim> coordinates(DefineContext& c, const Tensor& indices, const Tensor& x, const Index& point, size_t first,
+                             size_t depth);
 
 }  // namespace pliant::ops

@@ -37,7 +37,8 @@ te::Tensor inline_constant(te::Builder& b, const graph::ConstantData& c) {
     if (count == 0) return expr::make_const_bits(b.ctx(), c.dtype, 0);
     expr::Scalar out = expr::make_const_bits(b.ctx(), c.dtype, bits_at(c, count - 1));
     for (int64_t e = count - 2; e >= 0; --e)
-      out = expr::make_select(expr::equal(flat, b.ctx().constant(e)), expr::make_const_bits(b.ctx(), c.dtype, bits_at(c, e)), out);
+      out = expr::make_select(expr::equal(flat, b.ctx().constant(e)), expr::make_const_bits(b.ctx(), c.dtype, bits_at(c, e)),
+                              out);
     return out;
   });
 }

@@ -10,7 +10,9 @@ namespace {
 std::string size_text(Dim d) { return d.str(); }
 }  // namespace
 
-Error DefineContext::fail(const std::string& id, const std::string& message) const { return make_error(id, describe(loc_), message); }
+Error DefineContext::fail(const std::string& id, const std::string& message) const {
+  return make_error(id, describe(loc_), message);
+}
 
 Result<size_t> DefineContext::axis(int64_t axis, size_t rank) const {
   int64_t r = static_cast<int64_t>(rank);
@@ -21,9 +23,12 @@ Result<size_t> DefineContext::axis(int64_t axis, size_t rank) const {
 
 Status DefineContext::require_equal(Dim a, Dim b, const std::string& what) {
   switch (ctx().equal(a, b)) {
-    case Tri::Yes: return ok();
-    case Tri::No: return fail("shape-mismatch", what + ": " + size_text(a) + " and " + size_text(b) + " are different");
-    case Tri::Unknown: break;
+    case Tri::Yes:
+      return ok();
+    case Tri::No:
+      return fail("shape-mismatch", what + ": " + size_text(a) + " and " + size_text(b) + " are different");
+    case Tri::Unknown:
+      break;
   }
   obligations_.push_back({graph::Obligation::Kind::Equal, a, b, what + ": {a} and {b} are different", loc_});
   return ok();
@@ -31,9 +36,12 @@ Status DefineContext::require_equal(Dim a, Dim b, const std::string& what) {
 
 Status DefineContext::require_less_equal(Dim a, Dim b, const std::string& what) {
   switch (ctx().less_equal(a, b)) {
-    case Tri::Yes: return ok();
-    case Tri::No: return fail("shape-mismatch", what + ": " + size_text(a) + " is more than " + size_text(b));
-    case Tri::Unknown: break;
+    case Tri::Yes:
+      return ok();
+    case Tri::No:
+      return fail("shape-mismatch", what + ": " + size_text(a) + " is more than " + size_text(b));
+    case Tri::Unknown:
+      break;
   }
   obligations_.push_back({graph::Obligation::Kind::LessEqual, a, b, what + ": {a} is more than {b}", loc_});
   return ok();
@@ -59,7 +67,8 @@ Result<std::vector<Dim>> DefineContext::broadcast(const std::vector<Dim>& a, con
       }
       if (same == Tri::No && x_is_not_one && y_is_not_one)
         return fail("shape-mismatch", "sizes " + size_text(x) + " and " + size_text(y) + " of axis " +
-                                          std::to_string(static_cast<int64_t>(k) - static_cast<int64_t>(rank)) + " do not broadcast");
+                                          std::to_string(static_cast<int64_t>(k) - static_cast<int64_t>(rank)) +
+                                          " do not broadcast");
       out[k] = x_is_not_one ? x : y_is_not_one ? y : expr::broadcast(x, y);
       std::string message = "size {a} of axis " + std::to_string(static_cast<int64_t>(k) - static_cast<int64_t>(rank)) +
                             " does not broadcast to {b}";
@@ -88,8 +97,8 @@ Scalar DefineContext::at_broadcast(const te::Tensor& t, const te::Index& index) 
 
 Status DefineContext::require_same_dtype(size_t a, size_t b) const {
   if (in(a)->dtype == in(b)->dtype) return ok();
-  return fail("type-mismatch", "input " + std::to_string(a) + " is " + name_of(in(a)->dtype) + " but input " + std::to_string(b) +
-                                   " is " + name_of(in(b)->dtype));
+  return fail("type-mismatch", "input " + std::to_string(a) + " is " + name_of(in(a)->dtype) + " but input " +
+                                   std::to_string(b) + " is " + name_of(in(b)->dtype));
 }
 
 Dim DefineContext::fresh_dim(const std::string& name, Dim upper) {

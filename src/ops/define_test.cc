@@ -104,7 +104,9 @@ graph::FunctionPtr fused(expr::Context& ctx) {
   ValueId x = b.add_param(type, "x"), p = b.add_value(type);
   b.begin_region({p});
   auto scalar = [&](float v) { return b.append_const(graph::make_constant(DType::F32, {}, &v, sizeof v), here()); };
-  auto node = [&](const std::string& op, std::vector<ValueId> in) { return append_node(b, ctx, op, {}, std::move(in), 1, here()).take()[0]; };
+  auto node = [&](const std::string& op, std::vector<ValueId> in) {
+    return append_node(b, ctx, op, {}, std::move(in), 1, here()).take()[0];
+  };
   ValueId y = node("math.where", {node("math.lt", {p, scalar(0)}), node("math.mul", {p, scalar(10)}), p});
   auto region = b.end_region({y});
   ValueId out = b.add_value(type);
@@ -126,7 +128,8 @@ TEST(Fused, EvaluatesAsOneNode) {
 TEST(ReadDims, BindsSizesForLaterNodes) {
   expr::Context ctx;
   FunctionBuilder b("f");
-  ValueId n = b.add_param(make_tensor_type(DType::I64, {ctx.constant(1)}), "n"), v = b.add_param(make_tensor_type(DType::F32, {}), "v");
+  ValueId n = b.add_param(make_tensor_type(DType::I64, {ctx.constant(1)}), "n"),
+          v = b.add_param(make_tensor_type(DType::F32, {}), "v");
   expr::SymbolInfo info;
   info.name = "count";
   info.origin = {expr::Origin::Kind::Data, "here", 0};
@@ -137,7 +140,8 @@ TEST(ReadDims, BindsSizesForLaterNodes) {
   b.set_results(y.value(), {"y"});
   graph::FunctionPtr f = b.finish();
   te::Array size = i64({1}, {3}), value = f32({}, {7});
-  Result<std::vector<te::Array>> out = evaluate(*f, ctx, {{size.dtype, size.shape, size.data.data()}, {value.dtype, value.shape, value.data.data()}});
+  Result<std::vector<te::Array>> out =
+      evaluate(*f, ctx, {{size.dtype, size.shape, size.data.data()}, {value.dtype, value.shape, value.data.data()}});
   ASSERT_TRUE(out.ok()) << out.error().text();
   EXPECT_EQ(values_of<float>(out.value()[0]), (std::vector<float>{7, 7, 7}));
 }
@@ -145,7 +149,8 @@ TEST(ReadDims, BindsSizesForLaterNodes) {
 TEST(Expand, ReplacesANodeByItsParts) {
   expr::Context ctx;
   FunctionBuilder b("f");
-  ValueId x = b.add_param(make_tensor_type(DType::F32, {ctx.constant(2), ctx.constant(3)}), "x"), w = b.add_param(make_tensor_type(DType::F32, {ctx.constant(3), ctx.constant(4)}), "w");
+  ValueId x = b.add_param(make_tensor_type(DType::F32, {ctx.constant(2), ctx.constant(3)}), "x"),
+          w = b.add_param(make_tensor_type(DType::F32, {ctx.constant(3), ctx.constant(4)}), "w");
   Node node{"nn.gemm", Attrs{{"alpha", 2.0}}, {x, w}, {graph::kNoValue}, {}, here()};
   Result<std::vector<ValueId>> y = expand_node(b, ctx, *find_op("nn.gemm"), node);
   ASSERT_TRUE(y.ok()) << y.error().text();

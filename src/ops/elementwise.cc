@@ -46,7 +46,8 @@ OpDef make_binary_op(std::string name, std::string doc, expr::BinaryOp op, unsig
       return expr::make_binary(op, c.at_broadcast(c.in(0), i), c.at_broadcast(c.in(1), i));
     })};
   };
-  if (in_domain(DType::F32, domain)) d.samples = {"f32[M,N] f32[M,N] M=3 N=5", "f32[B,1,N] f32[M,1] B=2 M=3 N=4", "f16[M,N] f16[N] M=2 N=7"};
+  if (in_domain(DType::F32, domain))
+    d.samples = {"f32[M,N] f32[M,N] M=3 N=5", "f32[B,1,N] f32[M,1] B=2 M=3 N=4", "f16[M,N] f16[N] M=2 N=7"};
   if (in_domain(DType::F32, domain)) d.samples.push_back("f32[M] f32[N] M=4 N=1");
   if (in_domain(DType::I64, domain)) d.samples.insert(d.samples.end(), {"i64[M,N] i64[] M=2 N=3", "u8[M] u8[M] M=9"});
   if (in_domain(DType::Bool, domain)) d.samples.push_back("bool[M,N] bool[N] M=2 N=3");

@@ -20,6 +20,7 @@ OpDef make_unary_op(std::string name, std::string doc, expr::UnaryOp op, UnaryOp
 OpDef make_binary_op(std::string name, std::string doc, expr::BinaryOp op, unsigned domain);
 
 // y[i] = f(x[i]) for floats. Halves are computed in f32 and rounded once at the end.
-Result<std::vector<te::Tensor>> map_floats(DefineContext& c, const std::function<expr::Scalar(DefineContext&, expr::Scalar)>& f);
+Result<std::vector<te::Tensor>> map_floats(DefineContext& c,
+                                           const std::function<expr::Scalar(DefineContext&, expr::Scalar)>& f);
 
 }  // namespace pliant::ops

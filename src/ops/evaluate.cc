@@ -1,5 +1,6 @@
 // The reference: a whole function on arrays. Every node is computed by te::evaluate of its definition, by evaluating its
-// expansion, or by its kernel's reference function; symbols are bound as they become known, and obligations and data checks are tested.
+// expansion, or by its kernel's reference function; symbols are bound as they become known, and obligations and data checks
+// are tested.
 #include <cstring>
 #include <unordered_map>
 
@@ -26,15 +27,24 @@ int64_t element_of(const ArrayView& a, size_t element) {
   };
   switch (a.dtype) {
     case DType::Bool:
-    case DType::U8: return read(uint8_t{});
-    case DType::I8: return read(int8_t{});
-    case DType::I16: return read(int16_t{});
-    case DType::U16: return read(uint16_t{});
-    case DType::I32: return read(int32_t{});
-    case DType::U32: return read(uint32_t{});
-    case DType::I64: return read(int64_t{});
-    case DType::U64: return read(int64_t{});
-    default: break;
+    case DType::U8:
+      return read(uint8_t{});
+    case DType::I8:
+      return read(int8_t{});
+    case DType::I16:
+      return read(int16_t{});
+    case DType::U16:
+      return read(uint16_t{});
+    case DType::I32:
+      return read(int32_t{});
+    case DType::U32:
+      return read(uint32_t{});
+    case DType::I64:
+      return read(int64_t{});
+    case DType::U64:
+      return read(int64_t{});
+    default:
+      break;
   }
   PLIANT_CHECK(false) << "an element of type " << name_of(a.dtype) << " cannot be a size";
   return 0;
@@ -103,7 +113,8 @@ class Evaluator {
     const TensorType& t = f_.tensor_type(v);
     const std::string& name = f_.value(v).name;
     if (t.shape.size() != shape.size())
-      return make_error("bad-input", "value \"" + name + "\"", "rank is " + std::to_string(shape.size()) + " but must be " + std::to_string(t.shape.size()));
+      return make_error("bad-input", "value \"" + name + "\"",
+                        "rank is " + std::to_string(shape.size()) + " but must be " + std::to_string(t.shape.size()));
     for (size_t k = 0; k < shape.size(); ++k) {
       std::optional<expr::SymbolId> s = t.shape[k].as_symbol();
       if (s && symbols_.count(*s) == 0) {
@@ -113,7 +124,8 @@ class Evaluator {
       std::optional<int64_t> want = known(t.shape[k]);
       if (want && *want != shape[k])
         return make_error("bad-input", "value \"" + name + "\"",
-                          "size of axis " + std::to_string(k) + " is " + std::to_string(shape[k]) + " but must be " + std::to_string(*want));
+                          "size of axis " + std::to_string(k) + " is " + std::to_string(shape[k]) + " but must be " +
+                              std::to_string(*want));
     }
     return ok();
   }
@@ -136,11 +148,13 @@ class Evaluator {
       if (!a || !b) {
         // A broadcast of sizes that do not broadcast has no value.
         if (!all_bound(o.a) || !all_bound(o.b)) continue;
-        std::string message = fill_text(fill_text(o.message, "{a}", a ? std::to_string(*a) : o.a.str()), "{b}", b ? std::to_string(*b) : o.b.str());
+        std::string message = fill_text(fill_text(o.message, "{a}", a ? std::to_string(*a) : o.a.str()), "{b}",
+                                        b ? std::to_string(*b) : o.b.str());
         return make_error("run-time-check", describe(o.loc), message);
       }
       tested_[i] = true;
-      bool good = *a == *b || (o.kind == Obligation::Kind::LessEqual && *a < *b) || (o.kind == Obligation::Kind::Broadcast && *a == 1);
+      bool good = *a == *b || (o.kind == Obligation::Kind::LessEqual && *a < *b) ||
+                  (o.kind == Obligation::Kind::Broadcast && *a == 1);
       if (!good) return make_error("run-time-check", describe(o.loc), fill(o.message, {{"{a}", *a}, {"{b}", *b}}));
     }
     return ok();
@@ -192,7 +206,8 @@ class Evaluator {
     return set_outputs(n, std::move(outs));
   }
 
-  Status test(const DataCheck& c, te::Builder& builder, const std::vector<std::pair<expr::TensorId, ArrayView>>& args, const LocPtr& loc) {
+  Status test(const DataCheck& c, te::Builder& builder, const std::vector<std::pair<expr::TensorId, ArrayView>>& args,
+              const LocPtr& loc) {
     std::vector<te::Tensor> tensors{c.ok};
     for (Dim v : c.values)
       tensors.push_back(builder.map("fault_value", c.ok->shape, [&](const te::Index& i) {
@@ -205,7 +220,8 @@ class Evaluator {
       if (ok_only[0].data[e] != std::byte{0}) continue;
       std::vector<Array> all = TRY(te::evaluate(tensors, args, bindings()));
       std::vector<std::pair<std::string, int64_t>> values;
-      for (size_t k = 0; k < c.values.size(); ++k) values.emplace_back("{" + std::to_string(k) + "}", element_of(view(all[k + 1]), e));
+      for (size_t k = 0; k < c.values.size(); ++k)
+        values.emplace_back("{" + std::to_string(k) + "}", element_of(view(all[k + 1]), e));
       return make_error("run-time-check", describe(loc), fill(c.message, values));
     }
     return ok();

@@ -4,8 +4,8 @@
 
 namespace pliant::ops {
 
-// One part of (re + i im) * exp(∓ 2 pi i k n / length): the real one where `is_real` holds, else the imaginary one; `complex` says that im
-// may be non-zero. The angle is taken from k * n mod length, so that it stays exact.
+// One part of (re + i im) * exp(∓ 2 pi i k n / length): the real one where `is_real` holds, else the imaginary one;
+// `complex` says that im may be non-zero. The angle is taken from k * n mod length, so that it stays exact.
 inline Scalar rotated_part(Scalar re, Scalar im, Dim k, Dim n, Dim length, bool inverse, Scalar is_real, bool complex) {
   expr::Context& ctx = *k->ctx;
   DType t = re.dtype();

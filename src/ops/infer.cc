@@ -21,10 +21,12 @@ bool is_absent(const Type& t) {
 Type absent_type() { return Type{graph::TupleType{}}; }
 
 Status check_counts(const OpDef& op, const std::vector<Type>& inputs, size_t outputs, const LocPtr& loc) {
-  if (inputs.size() < static_cast<size_t>(op.min_inputs) || (op.max_inputs >= 0 && inputs.size() > static_cast<size_t>(op.max_inputs)))
+  if (inputs.size() < static_cast<size_t>(op.min_inputs) ||
+      (op.max_inputs >= 0 && inputs.size() > static_cast<size_t>(op.max_inputs)))
     return make_error("input-count", describe(loc), op.name + " does not take " + std::to_string(inputs.size()) + " inputs");
   for (size_t i = 0; i < static_cast<size_t>(op.min_inputs); ++i)
-    if (is_absent(inputs[i]) && std::find(op.optional_inputs.begin(), op.optional_inputs.end(), i) == op.optional_inputs.end())
+    if (is_absent(inputs[i]) &&
+        std::find(op.optional_inputs.begin(), op.optional_inputs.end(), i) == op.optional_inputs.end())
       return make_error("input-count", describe(loc), op.name + " needs its input " + std::to_string(i));
   for (const Type& t : inputs)
     if (!is_absent(t) && t.tensor() == nullptr)
@@ -111,13 +113,15 @@ Status verify_node(const Function& f, const Node& node, expr::Context& ctx) {
   uint32_t first_fresh = ctx.symbol_count();
   Inferred in = TRY(infer(*op, node.attrs, types_of(f, node.inputs), node.outputs.size(), ctx, node.loc));
   if (in.types.size() != node.outputs.size())
-    return type_error(node, node.op + " gives " + std::to_string(in.types.size()) + " outputs but has " + std::to_string(node.outputs.size()));
+    return type_error(node, node.op + " gives " + std::to_string(in.types.size()) + " outputs but has " +
+                                std::to_string(node.outputs.size()));
   expr::DimMap fresh;
   for (size_t i = 0; i < in.types.size(); ++i) {
     if (node.outputs[i] == kNoValue) continue;
     const Type& have = f.value(node.outputs[i]).type;
     if (!matches(in.types[i], have, first_fresh, fresh, ctx))
-      return type_error(node, "output " + std::to_string(i) + " of " + node.op + " is " + print(in.types[i]) + " but is declared " + print(have));
+      return type_error(node, "output " + std::to_string(i) + " of " + node.op + " is " + print(in.types[i]) +
+                                  " but is declared " + print(have));
   }
   return ok();
 }
@@ -137,8 +141,8 @@ Result<std::vector<ValueId>> expand_node(FunctionBuilder& b, expr::Context& ctx,
   return values;
 }
 
-Result<Inferred> infer(const OpDef& op, const Attrs& attrs, const std::vector<Type>& inputs, size_t outputs, expr::Context& ctx,
-                       const LocPtr& loc) {
+Result<Inferred> infer(const OpDef& op, const Attrs& attrs, const std::vector<Type>& inputs, size_t outputs,
+                       expr::Context& ctx, const LocPtr& loc) {
   TRY(check_counts(op, inputs, outputs, loc));
   Attrs filled = TRY(normalise_attrs(op, attrs, ctx, loc));
   if (op.expand) return infer_expand(op, filled, inputs, outputs, ctx, loc);
@@ -182,7 +186,8 @@ Result<ValueId> ExpandContext::append(const std::string& op, Attrs attrs, std::v
   return TRY(append_multi(op, std::move(attrs), std::move(inputs), 1))[0];
 }
 
-Result<std::vector<ValueId>> ExpandContext::append_multi(const std::string& op, Attrs attrs, std::vector<ValueId> inputs, size_t outputs) {
+Result<std::vector<ValueId>> ExpandContext::append_multi(const std::string& op, Attrs attrs, std::vector<ValueId> inputs,
+                                                         size_t outputs) {
   return append_node(builder, ctx, op, std::move(attrs), std::move(inputs), outputs, node.loc);
 }
 

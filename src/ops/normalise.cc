@@ -15,7 +15,8 @@ Result<SoftmaxParts> softmax_parts(DefineContext& c) {
   return p;
 }
 
-Statistics statistics(DefineContext& c, const ReducedAxes& axes, double epsilon, const std::function<Scalar(const Index&)>& value) {
+Statistics statistics(DefineContext& c, const ReducedAxes& axes, double epsilon,
+                      const std::function<Scalar(const Index&)>& value) {
   Tensor sum = reduce_kept(c, "sum", axes, te::Combiner::Sum, value);
   Tensor mean = c.te().map("mean", axes.kept, [&](const Index& i) {
     Scalar s = (*sum)(i);
@@ -29,9 +30,8 @@ Statistics statistics(DefineContext& c, const ReducedAxes& axes, double epsilon,
     Scalar s = (*squares)(i);
     return s / number(s.dtype(), axes.count);
   });
-  Tensor inverse = c.te().map("inverse_deviation", axes.kept, [&](const Index& i) {
-    return 1.0 / unary(UnaryOp::Sqrt, (*variance)(i) + epsilon);
-  });
+  Tensor inverse = c.te().map("inverse_deviation", axes.kept,
+                              [&](const Index& i) { return 1.0 / unary(UnaryOp::Sqrt, (*variance)(i) + epsilon); });
   return {mean, inverse, variance};
 }
 

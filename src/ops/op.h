@@ -13,8 +13,8 @@
 
 namespace pliant::ops {
 
-using graph::AttrValue;
 using graph::Attrs;
+using graph::AttrValue;
 using graph::Dim;
 using graph::TensorType;
 using graph::ValueId;
@@ -52,9 +52,9 @@ struct AttrReader {
   const std::vector<Dim>& as_dims(const std::string& name) const;
 };
 
-// A condition on data that must hold before the outputs are computed: `ok` (Bool) at each of its points, otherwise the run stops
-// with `message` at the node, in which {0}, {1} … stand for `values`, Dims over ok->index. Lowering makes loop Checks of it that run
-// before the loads that it guards.
+// A condition on data that must hold before the outputs are computed: `ok` (Bool) at each of its points, otherwise the run
+// stops with `message` at the node, in which {0}, {1} … stand for `values`, Dims over ok->index. Lowering makes loop Checks
+// of it that run before the loads that it guards.
 struct DataCheck {
   te::Tensor ok;
   std::string message;
@@ -112,7 +112,8 @@ using ComputeFn = std::function<Result<std::vector<te::Tensor>>(DefineContext&)>
 struct ExpandContext;
 using ExpandFn = std::function<Result<std::vector<ValueId>>(ExpandContext&)>;
 
-// A kernel's output sizes may use fresh symbols, known only after it ran; their upper bounds let it write into planned memory.
+// A kernel's output sizes may use fresh symbols, known only after it ran; their upper bounds let it write into planned
+// memory.
 struct KernelDef {
   std::function<Result<std::vector<TensorType>>(DefineContext&)> infer;
   // Reference on concrete arrays; outputs are exactly sized. Dims in the attributes are constants here; an absent input is a
@@ -123,14 +124,14 @@ struct KernelDef {
   std::function<std::vector<Dim>(DefineContext&)> ints;
 };
 
-// A sample is one use that the test matrix tries: `f32[M,N] i64[N] M=3 N=5 axis=1` gives input types over symbols, the values
-// of the symbols and attributes.
+// A sample is one use that the test matrix tries: `f32[M,N] i64[N] M=3 N=5 axis=1` gives input types over symbols, the
+// values of the symbols and attributes.
 struct OpDef {
   std::string name;
   std::string doc;
   std::vector<AttrSpec> attrs;
-  int min_inputs = 1, max_inputs = 1;  // max -1: any number
-  int outputs = 1;                     // -1: as many as the node has
+  int min_inputs = 1, max_inputs = 1;     // max -1: any number
+  int outputs = 1;                        // -1: as many as the node has
   std::vector<size_t> optional_inputs{};  // those before min_inputs that may be absent
   ComputeFn compute;
   ExpandFn expand;
@@ -160,9 +161,9 @@ const std::vector<OpDef>& all_ops();
 // Checks the attributes' names and kinds, fills in defaults and turns plain integers into dims where those are meant.
 Result<Attrs> normalise_attrs(const OpDef& op, const Attrs& attrs, expr::Context& ctx, const LocPtr& loc);
 
-// One node as tensor expressions: what lowering works on. inputs[i] stands for node.inputs[i] and is null where that is absent.
-// Covers operators with a compute body, `core.const` of at most 16 elements and `core.fused` over those. Operators with an expand
-// body have been expanded before; a kernel has no tensor expressions: both are a PLIANT_CHECK.
+// One node as tensor expressions: what lowering works on. inputs[i] stands for node.inputs[i] and is null where that is
+// absent. Covers operators with a compute body, `core.const` of at most 16 elements and `core.fused` over those. Operators
+// with an expand body have been expanded before; a kernel has no tensor expressions: both are a PLIANT_CHECK.
 struct Defined {
   std::vector<te::Tensor> inputs, outputs;
   std::vector<graph::Obligation> obligations;
@@ -170,9 +171,11 @@ struct Defined {
 };
 Result<Defined> define(const graph::Function& f, const graph::Node& node, te::Builder& builder);
 // Runs `op`'s expand body on `node` (of a function that `b` rewrites): the values that stand for the node's outputs.
-Result<std::vector<ValueId>> expand_node(graph::FunctionBuilder& b, expr::Context& ctx, const OpDef& op, const graph::Node& node);
+Result<std::vector<ValueId>> expand_node(graph::FunctionBuilder& b, expr::Context& ctx, const OpDef& op,
+                                         const graph::Node& node);
 
-// Output types of one node with the obligations it gives rise to. Checks the attributes' names and kinds and the input count.
+// Output types of one node with the obligations it gives rise to. Checks the attributes' names and kinds and the input
+// count.
 struct Inferred {
   std::vector<graph::Type> types;
   std::vector<graph::Obligation> obligations;
@@ -185,6 +188,7 @@ Result<std::vector<ValueId>> append_node(graph::FunctionBuilder& b, expr::Contex
 // Recomputes every node's types and compares: the type half of the graph verifier.
 Status verify_types(const graph::Function& f, expr::Context& ctx);
 // The reference: runs a whole function on arrays through te::evaluate, expand and the kernels' reference functions.
-Result<std::vector<te::Array>> evaluate(const graph::Function& f, expr::Context& ctx, const std::vector<te::ArrayView>& inputs);
+Result<std::vector<te::Array>> evaluate(const graph::Function& f, expr::Context& ctx,
+                                        const std::vector<te::ArrayView>& inputs);
 
 }  // namespace pliant::ops

@@ -1,5 +1,5 @@
-// The matrix that every operator passes: each has a doc and samples, and each sample has the same types and values whether its sizes are
-// symbols or numbers, also where a size is 0 or 1.
+// The matrix that every operator passes: each has a doc and samples, and each sample has the same types and values whether
+// its sizes are symbols or numbers, also where a size is 0 or 1.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -44,14 +44,16 @@ Outcome run(const OpDef& op, const Sample& s, bool concrete) {
     return out;
   }
   out.values = y.take();
-  for (size_t i = 0; i < out.values.size(); ++i) EXPECT_EQ(out.values[i].dtype, f.value()->tensor_type(f.value()->results[i]).dtype);
+  for (size_t i = 0; i < out.values.size(); ++i)
+    EXPECT_EQ(out.values[i].dtype, f.value()->tensor_type(f.value()->results[i]).dtype);
   return out;
 }
 
 // Whether the sample ran.
 bool compare(const OpDef& op, const Sample& s) {
   Outcome symbolic = run(op, s, false), concrete = run(op, s, true);
-  EXPECT_EQ(symbolic.error.empty(), concrete.error.empty()) << "symbolic: " << symbolic.error << "\nconcrete: " << concrete.error;
+  EXPECT_EQ(symbolic.error.empty(), concrete.error.empty())
+      << "symbolic: " << symbolic.error << "\nconcrete: " << concrete.error;
   if (!symbolic.error.empty() || !concrete.error.empty()) return false;
   for (size_t i = 0; i < symbolic.values.size(); ++i) {
     EXPECT_EQ(symbolic.values[i].shape, concrete.values[i].shape) << "output " << i;
@@ -101,7 +103,8 @@ TEST(Registry, FindsByName) {
   ASSERT_NE(find_op("math.add"), nullptr);
   EXPECT_EQ(find_op("math.add")->name, "math.add");
   EXPECT_EQ(find_op("math.no_such"), nullptr);
-  EXPECT_TRUE(std::is_sorted(all_ops().begin(), all_ops().end(), [](const OpDef& a, const OpDef& b) { return a.name < b.name; }));
+  EXPECT_TRUE(
+      std::is_sorted(all_ops().begin(), all_ops().end(), [](const OpDef& a, const OpDef& b) { return a.name < b.name; }));
 }
 
 }  // namespace

@@ -8,7 +8,9 @@ Index Pool::positions(const Index& o, const Index& r) const {
   return at;
 }
 
-Index Pool::index(const Index& o, const Index& r) const { return layout.make(o[0], o[layout.channel_axis()], positions(o, r)); }
+Index Pool::index(const Index& o, const Index& r) const {
+  return layout.make(o[0], o[layout.channel_axis()], positions(o, r));
+}
 
 Result<Pool> read_pool(DefineContext& c) {
   const Tensor& x = c.in(0);

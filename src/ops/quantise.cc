@@ -22,27 +22,34 @@ Result<QuantParams> read_quant_params(DefineContext& c, size_t scale, size_t zer
   int64_t block = c.attr().as_int("block_size");
   if (block < 0) return c.fail("bad-attribute", "block_size must not be negative");
   Granularity g = Granularity::Block;
-  if (s->rank() == 0 || (s->rank() == 1 && block == 0 && s->shape[0].is_const(1) && x->rank() != 1)) g = Granularity::Tensor;
-  else if (s->rank() == 1 && block == 0) g = Granularity::Axis;
+  if (s->rank() == 0 || (s->rank() == 1 && block == 0 && s->shape[0].is_const(1) && x->rank() != 1))
+    g = Granularity::Tensor;
+  else if (s->rank() == 1 && block == 0)
+    g = Granularity::Axis;
   size_t axis = g == Granularity::Tensor ? 0 : TRY(c.axis(c.attr().as_int("axis"), x->rank()));
-  if (g == Granularity::Axis) TRY(c.require_equal(s->shape[0], x->shape[axis], "the scales and the axis that they belong to"));
+  if (g == Granularity::Axis)
+    TRY(c.require_equal(s->shape[0], x->shape[axis], "the scales and the axis that they belong to"));
   if (g == Granularity::Block) {
     if (block == 0) return c.fail("shape-mismatch", "scales of rank " + std::to_string(s->rank()) + " need a block_size");
     if (s->rank() != x->rank()) return c.fail("shape-mismatch", "scales of blocks must have the input's rank");
     for (size_t k = 0; k < x->rank(); ++k)
-      TRY(c.require_equal(s->shape[k], k == axis ? expr::ceildiv(x->shape[k], block) : x->shape[k], "axis " + std::to_string(k) + " of the scales"));
+      TRY(c.require_equal(s->shape[k], k == axis ? expr::ceildiv(x->shape[k], block) : x->shape[k],
+                          "axis " + std::to_string(k) + " of the scales"));
   }
   if (c.has(zero)) {
     const Tensor& z = c.in(zero);
     TRY(require_domain(c, zero, kInts));
     if (z->rank() != s->rank()) return c.fail("shape-mismatch", "scale and zero point have different ranks");
-    for (size_t k = 0; k < s->rank(); ++k) TRY(c.require_equal(z->shape[k], s->shape[k], "axis " + std::to_string(k) + " of zero point and scale"));
+    for (size_t k = 0; k < s->rank(); ++k)
+      TRY(c.require_equal(z->shape[k], s->shape[k], "axis " + std::to_string(k) + " of zero point and scale"));
   }
   DefineContext* self = &c;
   QuantParams p;
   p.scale = [=](const Index& i) { return (*self->in(scale))(param_index(*self, self->in(scale), g, axis, block, i)); };
   if (c.has(zero))
-    p.zero = [=](const Index& i) { return expr::make_cast(DType::I32, (*self->in(zero))(param_index(*self, self->in(zero), g, axis, block, i))); };
+    p.zero = [=](const Index& i) {
+      return expr::make_cast(DType::I32, (*self->in(zero))(param_index(*self, self->in(zero), g, axis, block, i)));
+    };
   return p;
 }
 

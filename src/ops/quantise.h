@@ -4,11 +4,11 @@
 
 namespace pliant::ops {
 
-// Reads input `scale` and the optional input `zero` of x: rank 0 or one element for the whole tensor, rank 1 along `axis`, or x's rank with
-// blocks of `block_size` along it.
+// Reads input `scale` and the optional input `zero` of x: rank 0 or one element for the whole tensor, rank 1 along `axis`,
+// or x's rank with blocks of `block_size` along it.
 struct QuantParams {
-  std::function<Scalar(const Index&)> scale;        // at an index of x
-  std::function<Scalar(const Index&)> zero;         // as i32; null when there is none
+  std::function<Scalar(const Index&)> scale;  // at an index of x
+  std::function<Scalar(const Index&)> zero;   // as i32; null when there is none
 };
 Result<QuantParams> read_quant_params(DefineContext& c, size_t scale, size_t zero);
 

@@ -17,10 +17,12 @@ struct Defaults {
   double alpha, beta;
 };
 constexpr Defaults kActivations[] = {
-    {"relu", false, false, 0, 0},       {"tanh", false, false, 0, 0},          {"sigmoid", false, false, 0, 0},
-    {"softsign", false, false, 0, 0},   {"softplus", false, false, 0, 0},      {"leakyrelu", true, false, 0.01, 0},
-    {"thresholdedrelu", true, false, 1, 0}, {"elu", true, false, 1, 0},        {"affine", true, true, 1, 0},
-    {"scaledtanh", true, true, 1, 1},   {"hardsigmoid", true, true, 0.2, 0.5},
+    {"relu", false, false, 0, 0},           {"tanh", false, false, 0, 0},
+    {"sigmoid", false, false, 0, 0},        {"softsign", false, false, 0, 0},
+    {"softplus", false, false, 0, 0},       {"leakyrelu", true, false, 0.01, 0},
+    {"thresholdedrelu", true, false, 1, 0}, {"elu", true, false, 1, 0},
+    {"affine", true, true, 1, 0},           {"scaledtanh", true, true, 1, 1},
+    {"hardsigmoid", true, true, 0.2, 0.5},
 };
 
 std::string lower_case(std::string s) {
@@ -33,7 +35,10 @@ std::string lower_case(std::string s) {
 Result<ValueId> Recurrence::part(ValueId v, int64_t axis, int64_t begin, int64_t end) {
   expr::Context& ctx = e_.ctx;
   return e_.append("array.slice",
-                   Attrs{{"starts", std::vector<Dim>{ctx.constant(begin)}}, {"ends", std::vector<Dim>{ctx.constant(end)}}, {"axes", std::vector<int64_t>{axis}}}, {v});
+                   Attrs{{"starts", std::vector<Dim>{ctx.constant(begin)}},
+                         {"ends", std::vector<Dim>{ctx.constant(end)}},
+                         {"axes", std::vector<int64_t>{axis}}},
+                   {v});
 }
 
 Result<ValueId> Recurrence::drop_first_axis(ValueId v) {
@@ -45,8 +50,10 @@ Result<ValueId> Recurrence::of_direction(size_t i, int64_t d) { return drop_firs
 
 Result<ValueId> Recurrence::initial_state(size_t i, int64_t d) {
   ValueId v = input(i);
-  if (e_.type(v).shape.size() != 3) return e_.fail("shape-mismatch", "input " + std::to_string(i) + " of a recurrent layer must have rank 3");
-  if (e_.attr().as_bool("batch_major")) v = TRY(e_.append("array.transpose", Attrs{{"perm", std::vector<int64_t>{1, 0, 2}}}, {v}));
+  if (e_.type(v).shape.size() != 3)
+    return e_.fail("shape-mismatch", "input " + std::to_string(i) + " of a recurrent layer must have rank 3");
+  if (e_.attr().as_bool("batch_major"))
+    v = TRY(e_.append("array.transpose", Attrs{{"perm", std::vector<int64_t>{1, 0, 2}}}, {v}));
   return drop_first_axis(TRY(part(v, 0, d, d + 1)));
 }
 
@@ -78,18 +85,21 @@ Result<ValueId> Recurrence::activate(const Activation& a, ValueId x) {
   return binary("mul", inner, scale);
 }
 
-Result<std::vector<Activation>> Recurrence::activations_of(const std::vector<std::string>& defaults, int64_t d, int64_t directions) {
+Result<std::vector<Activation>> Recurrence::activations_of(const std::vector<std::string>& defaults, int64_t d,
+                                                           int64_t directions) {
   std::vector<std::string> names = e_.attr().as_strings("activations");
   const std::vector<double>&alphas = e_.attr().as_floats("alpha"), &betas = e_.attr().as_floats("beta");
   if (names.empty())
     for (int64_t k = 0; k < directions; ++k) names.insert(names.end(), defaults.begin(), defaults.end());
   if (names.size() != defaults.size() * static_cast<size_t>(directions))
-    return e_.fail("bad-attribute", "there are " + std::to_string(names.size()) + " activations but " + std::to_string(defaults.size() * static_cast<size_t>(directions)) + " are needed");
+    return e_.fail("bad-attribute", "there are " + std::to_string(names.size()) + " activations but " +
+                                        std::to_string(defaults.size() * static_cast<size_t>(directions)) + " are needed");
   std::vector<Activation> all;
   size_t next_alpha = 0, next_beta = 0;
   for (const std::string& name : names) {
     std::string lower = lower_case(name);
-    const Defaults* found = std::find_if(std::begin(kActivations), std::end(kActivations), [&](const Defaults& f) { return lower == f.name; });
+    const Defaults* found =
+        std::find_if(std::begin(kActivations), std::end(kActivations), [&](const Defaults& f) { return lower == f.name; });
     if (found == std::end(kActivations)) return e_.fail("bad-attribute", "there is no activation '" + name + "'");
     Activation a{lower, found->alpha, found->beta};
     if (found->takes_alpha && next_alpha < alphas.size()) a.alpha = alphas[next_alpha++];
@@ -108,7 +118,8 @@ Result<ValueId> Recurrence::keep_running(ValueId lengths, int64_t t, ValueId fre
   return e_.append("math.where", {}, {running, fresh, old});
 }
 
-Result<Recurrence::Run> Recurrence::run_direction(int64_t d, bool reverse, const Direction& direction, ValueId products, const Step& step) {
+Result<Recurrence::Run> Recurrence::run_direction(int64_t d, bool reverse, const Direction& direction, ValueId products,
+                                                  const Step& step) {
   expr::Context& ctx = e_.ctx;
   std::vector<Dim> state_shape{batch_, ctx.constant(hidden_)};
   ValueId zero = TRY(e_.append("array.full", Attrs{{"shape", state_shape}}, {e_.scalar(dtype_, 0)}));
@@ -133,23 +144,30 @@ Result<Recurrence::Run> Recurrence::run_direction(int64_t d, bool reverse, const
     s = next;
   }
   Run run{kNoValue, s};
-  if (steps_ == 0) run.y = TRY(e_.append("array.full", Attrs{{"shape", std::vector<Dim>{ctx.constant(0), batch_, ctx.constant(hidden_)}}}, {e_.scalar(dtype_, 0)}));
-  else run.y = TRY(stack(std::move(outs), 0));
+  if (steps_ == 0)
+    run.y = TRY(e_.append("array.full", Attrs{{"shape", std::vector<Dim>{ctx.constant(0), batch_, ctx.constant(hidden_)}}},
+                          {e_.scalar(dtype_, 0)}));
+  else
+    run.y = TRY(stack(std::move(outs), 0));
   if (reverse && by_length)
-    run.y = TRY(e_.append("array.reverse_sequence", Attrs{{"batch_axis", int64_t{1}}, {"time_axis", int64_t{0}}}, {run.y, lengths}));
+    run.y = TRY(
+        e_.append("array.reverse_sequence", Attrs{{"batch_axis", int64_t{1}}, {"time_axis", int64_t{0}}}, {run.y, lengths}));
   return run;
 }
 
-Result<std::vector<ValueId>> Recurrence::run(const std::vector<std::string>& activations, bool fold_r_bias, const Step& step) {
+Result<std::vector<ValueId>> Recurrence::run(const std::vector<std::string>& activations, bool fold_r_bias,
+                                             const Step& step) {
   AttrReader a = e_.attr();
   hidden_ = a.as_int("hidden");
   clip_ = a.as_float("clip");
   bool batch_major = a.as_bool("batch_major");
   const std::string& way = a.as_string("direction");
-  if (way != "forward" && way != "reverse" && way != "bidirectional") return e_.fail("bad-attribute", "there is no direction '" + way + "'");
+  if (way != "forward" && way != "reverse" && way != "bidirectional")
+    return e_.fail("bad-attribute", "there is no direction '" + way + "'");
   int64_t directions = way == "bidirectional" ? 2 : 1;
   for (size_t i : {size_t{0}, size_t{1}, size_t{2}})
-    if (e_.type(input(i)).shape.size() != 3) return e_.fail("shape-mismatch", "input " + std::to_string(i) + " of a recurrent layer must have rank 3");
+    if (e_.type(input(i)).shape.size() != 3)
+      return e_.fail("shape-mismatch", "input " + std::to_string(i) + " of a recurrent layer must have rank 3");
   x_ = input(0);
   dtype_ = e_.type(x_).dtype;
   std::vector<int64_t> swap{1, 0, 2};
@@ -158,7 +176,9 @@ Result<std::vector<ValueId>> Recurrence::run(const std::vector<std::string>& act
   }
   const graph::Shape& shape = e_.type(x_).shape;
   if (!shape[0].is_const() || shape[0].const_value() > kMaxSteps)
-    return e_.fail("unsupported", "a recurrent layer over " + shape[0].str() + " steps is not supported; the number of steps must be known and at most " + std::to_string(kMaxSteps));
+    return e_.fail("unsupported", "a recurrent layer over " + shape[0].str() +
+                                      " steps is not supported; the number of steps must be known and at most " +
+                                      std::to_string(kMaxSteps));
   steps_ = shape[0].const_value();
   batch_ = shape[1];
   std::vector<ValueId> ys, hs, cs;
@@ -168,7 +188,9 @@ Result<std::vector<ValueId>> Recurrence::run(const std::vector<std::string>& act
     direction.activations = TRY(activations_of(activations, d, directions));
     direction.r = TRY(of_direction(2, d));
     ValueId x = x_;
-    if (reverse && e_.has(4)) x = TRY(e_.append("array.reverse_sequence", Attrs{{"batch_axis", int64_t{1}}, {"time_axis", int64_t{0}}}, {x, input(4)}));
+    if (reverse && e_.has(4))
+      x = TRY(
+          e_.append("array.reverse_sequence", Attrs{{"batch_axis", int64_t{1}}, {"time_axis", int64_t{0}}}, {x, input(4)}));
     ValueId products = TRY(e_.append("nn.matmul", Attrs{{"transpose_b", true}}, {x, TRY(of_direction(1, d))}));
     if (e_.has(3)) {
       ValueId bias = TRY(of_direction(3, d)), w_bias = TRY(part(bias, 0, 0, gates_ * hidden_));
@@ -185,7 +207,8 @@ Result<std::vector<ValueId>> Recurrence::run(const std::vector<std::string>& act
     hs.push_back(run.last.h);
     cs.push_back(run.last.c);
   }
-  std::vector<ValueId> out{TRY(stack(ys, 1)), TRY(stack(hs, 0))};  // [steps, directions, batch, hidden], [directions, batch, hidden]
+  std::vector<ValueId> out{TRY(stack(ys, 1)),
+                           TRY(stack(hs, 0))};  // [steps, directions, batch, hidden], [directions, batch, hidden]
   if (has_cell_) out.push_back(TRY(stack(cs, 0)));
   if (batch_major) {
     out[0] = TRY(e_.append("array.transpose", Attrs{{"perm", std::vector<int64_t>{2, 0, 1, 3}}}, {out[0]}));
@@ -195,9 +218,12 @@ Result<std::vector<ValueId>> Recurrence::run(const std::vector<std::string>& act
 }
 
 std::vector<AttrSpec> recurrent_attrs() {
-  return {attr("direction", "forward", "forward, reverse or bidirectional"), required_attr("hidden", AttrKind::Int, "the size of the state"),
-          attr("activations", std::vector<std::string>{}, "names for each direction; empty: the usual ones"), attr("alpha", std::vector<double>{}, "parameters of activations that have one"),
-          attr("beta", std::vector<double>{}, "second parameters"), attr("clip", 0.0, "bound of what activations get; 0: none"),
+  return {attr("direction", "forward", "forward, reverse or bidirectional"),
+          required_attr("hidden", AttrKind::Int, "the size of the state"),
+          attr("activations", std::vector<std::string>{}, "names for each direction; empty: the usual ones"),
+          attr("alpha", std::vector<double>{}, "parameters of activations that have one"),
+          attr("beta", std::vector<double>{}, "second parameters"),
+          attr("clip", 0.0, "bound of what activations get; 0: none"),
           attr("batch_major", false, "the batch is the first axis")};
 }
 

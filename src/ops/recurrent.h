@@ -24,8 +24,8 @@ class Recurrence {
     std::vector<Activation> activations;
   };
   using Step = std::function<Result<State>(Recurrence&, const Direction&, ValueId gates, State)>;
-  // The outputs y, y_h and, with a cell, y_c. `activations` names the defaults of one direction; `fold_r_bias`: the recurrent bias is added
-  // with the input's products and Direction::r_bias stays unset.
+  // The outputs y, y_h and, with a cell, y_c. `activations` names the defaults of one direction; `fold_r_bias`: the
+  // recurrent bias is added with the input's products and Direction::r_bias stays unset.
   Result<std::vector<ValueId>> run(const std::vector<std::string>& activations, bool fold_r_bias, const Step& step);
 
   // Arithmetic of a cell.

@@ -49,7 +49,8 @@ Result<ReducedAxes> reduced_axes_from_dims(DefineContext& c, const std::vector<D
     out.extent.push_back(mask * (size - 1) + 1);
     reduced = reduced + mask;
   }
-  if (axes.size() > 1) TRY(c.require_equal(reduced, c.dim(static_cast<int64_t>(axes.size())), "axes to reduce that differ and axes"));
+  if (axes.size() > 1)
+    TRY(c.require_equal(reduced, c.dim(static_cast<int64_t>(axes.size())), "axes to reduce that differ and axes"));
   out.count = expr::product(c.ctx(), out.extent);
   return out;
 }
@@ -66,7 +67,8 @@ Index full_index(const ReducedAxes& axes, const Index& outer, const Index& inner
 
 Index kept_index(const ReducedAxes& axes, const Index& i, expr::Context& ctx) {
   Index at(i.size());
-  for (size_t k = 0; k < i.size(); ++k) at[k] = !axes.mask.empty() ? i[k] * (1 - axes.mask[k]) : axes.is_reduced[k] ? ctx.constant(0) : i[k];
+  for (size_t k = 0; k < i.size(); ++k)
+    at[k] = !axes.mask.empty() ? i[k] * (1 - axes.mask[k]) : axes.is_reduced[k] ? ctx.constant(0) : i[k];
   return at;
 }
 
@@ -79,9 +81,10 @@ Tensor reduce_kept(DefineContext& c, std::string name, const ReducedAxes& axes, 
 
 namespace {
 
-// The kept shape without its reduced axes where these are known at run time only: place j of the result is the axis that has j axes
-// before it that stay.
-Tensor drop_masked(DefineContext& c, const ReducedAxes& axes, const Tensor& kept, const std::function<Scalar(Scalar)>& post) {
+// The kept shape without its reduced axes where these are known at run time only: place j of the result is the axis that has
+// j axes before it that stay.
+Tensor drop_masked(DefineContext& c, const ReducedAxes& axes, const Tensor& kept,
+                   const std::function<Scalar(Scalar)>& post) {
   size_t rank = axes.mask.size(), left = rank - std::min(rank, axes.axis_count);
   std::vector<std::vector<Dim>> stands(rank, std::vector<Dim>(left));  // 1 where axis k stands at place j
   Dim before = c.dim(0);
@@ -104,7 +107,8 @@ Tensor drop_masked(DefineContext& c, const ReducedAxes& axes, const Tensor& kept
 
 }  // namespace
 
-Tensor finish_reduction(DefineContext& c, const ReducedAxes& axes, const Tensor& kept, bool keepdims, const std::function<Scalar(Scalar)>& post) {
+Tensor finish_reduction(DefineContext& c, const ReducedAxes& axes, const Tensor& kept, bool keepdims,
+                        const std::function<Scalar(Scalar)>& post) {
   if (keepdims && !post) return kept;
   if (!keepdims && !axes.mask.empty()) return drop_masked(c, axes, kept, post);
   std::vector<Dim> shape;
@@ -114,8 +118,10 @@ Tensor finish_reduction(DefineContext& c, const ReducedAxes& axes, const Tensor&
     Index at;
     size_t n = 0;
     for (size_t k = 0; k < axes.kept.size(); ++k) {
-      if (keepdims) at.push_back(i[k]);
-      else at.push_back(axes.is_reduced[k] ? c.dim(0) : i[n++]);
+      if (keepdims)
+        at.push_back(i[k]);
+      else
+        at.push_back(axes.is_reduced[k] ? c.dim(0) : i[n++]);
     }
     Scalar v = (*kept)(at);
     return post ? post(v) : v;
@@ -130,7 +136,10 @@ Tensors compute(DefineContext& c, const ReduceSpec& spec) {
   ReducedAxes axes = TRY(reduced_axes_from_dims(c, x->shape, c.attr().as_dims("axes")));
   bool keepdims = c.attr().as_bool("keepdims");
   bool bools = x->dtype == DType::Bool;
-  te::Combiner combiner = !bools ? spec.combiner : spec.combiner == te::Combiner::Max ? te::Combiner::Or : spec.combiner == te::Combiner::Min ? te::Combiner::And : spec.combiner;
+  te::Combiner combiner = !bools                               ? spec.combiner
+                          : spec.combiner == te::Combiner::Max ? te::Combiner::Or
+                          : spec.combiner == te::Combiner::Min ? te::Combiner::And
+                                                               : spec.combiner;
   DType work = spec.work ? spec.work(x->dtype) : x->dtype;
   auto body = [&](const Index& full) {
     Scalar v = expr::make_cast(work, (*x)(full));
@@ -142,32 +151,39 @@ Tensors compute(DefineContext& c, const ReduceSpec& spec) {
   } else if (work != x->dtype) {
     post = [&](Scalar v) { return expr::make_cast(x->dtype, v); };
   }
-  if (keepdims || axes.extent.empty() || post || !axes.mask.empty()) return std::vector{finish_reduction(c, axes, reduce_kept(c, "sum", axes, combiner, body), keepdims, post)};
+  if (keepdims || axes.extent.empty() || post || !axes.mask.empty())
+    return std::vector{finish_reduction(c, axes, reduce_kept(c, "sum", axes, combiner, body), keepdims, post)};
   // Nothing is left to do on the result: the reduction itself has the final shape.
   std::vector<Dim> shape;
   for (size_t k = 0; k < axes.kept.size(); ++k)
     if (!axes.is_reduced[k]) shape.push_back(axes.kept[k]);
-  return std::vector{c.te().reduce("y", std::move(shape), axes.extent, combiner, [&](const Index& outer, const Index& inner) {
-    Index full;
-    size_t o = 0, r = 0;
-    for (bool reduced : axes.is_reduced) full.push_back(reduced ? inner[r++] : outer[o++]);
-    return body(full);
-  })};
+  return std::vector{
+      c.te().reduce("y", std::move(shape), axes.extent, combiner, [&](const Index& outer, const Index& inner) {
+        Index full;
+        size_t o = 0, r = 0;
+        for (bool reduced : axes.is_reduced) full.push_back(reduced ? inner[r++] : outer[o++]);
+        return body(full);
+      })};
 }
 
 Tensors compute_arg(DefineContext& c, te::Combiner combiner) {
   TRY(require_domain(c, 0, kNumbers));
   const Tensor& x = c.in(0);
   size_t axis = TRY(c.axis(c.attr().as_int("axis"), x->rank()));
-  TRY(c.require_less_equal(c.dim(1), x->shape[axis], "the least size of an axis whose best place is asked for and the size"));
+  TRY(c.require_less_equal(c.dim(1), x->shape[axis],
+                           "the least size of an axis whose best place is asked for and the size"));
   bool keepdims = c.attr().as_bool("keepdims");
   std::vector<Dim> shape = x->shape;
-  if (keepdims) shape[axis] = c.dim(1);
-  else shape.erase(shape.begin() + static_cast<ptrdiff_t>(axis));
+  if (keepdims)
+    shape[axis] = c.dim(1);
+  else
+    shape.erase(shape.begin() + static_cast<ptrdiff_t>(axis));
   return std::vector{c.te().reduce("y", std::move(shape), {x->shape[axis]}, combiner, [&](const Index& i, const Index& r) {
     Index at = i;
-    if (keepdims) at[axis] = r[0];
-    else at.insert(at.begin() + static_cast<ptrdiff_t>(axis), r[0]);
+    if (keepdims)
+      at[axis] = r[0];
+    else
+      at.insert(at.begin() + static_cast<ptrdiff_t>(axis), r[0]);
     return (*x)(at);
   })};
 }
@@ -175,7 +191,8 @@ Tensors compute_arg(DefineContext& c, te::Combiner combiner) {
 }  // namespace
 
 std::vector<AttrSpec> reduce_attrs() {
-  return {required_attr("axes", AttrKind::Dims, "the axes to reduce; may be known at run time only"), attr("keepdims", true, "reduced axes stay with size 1")};
+  return {required_attr("axes", AttrKind::Dims, "the axes to reduce; may be known at run time only"),
+          attr("keepdims", true, "reduced axes stay with size 1")};
 }
 
 OpDef make_reduce_op(ReduceSpec spec) {
@@ -186,21 +203,27 @@ OpDef make_reduce_op(ReduceSpec spec) {
   unsigned domain = spec.domain;
   d.compute = [spec = std::move(spec)](DefineContext& c) { return compute(c, spec); };
   if (in_domain(DType::F32, domain))
-    d.samples = {"f32[M,N] M=3 N=4 axes=[1]", "f32[A,B,C] A=2 B=3 C=2 axes=[0,-1] keepdims=false", "f16[M,N] M=2 N=9 axes=[-1] keepdims=false",
-                 "f64[M] M=5 axes=[0]", "f32[M] M=4 axes=[]",
-                 "f32[M,N] M=3 N=4 A=1 axes=[A]", "f32[M,N,3] M=2 N=4 A=-1 B=1 axes=[A,B] keepdims=false"};
+    d.samples = {"f32[M,N] M=3 N=4 axes=[1]",
+                 "f32[A,B,C] A=2 B=3 C=2 axes=[0,-1] keepdims=false",
+                 "f16[M,N] M=2 N=9 axes=[-1] keepdims=false",
+                 "f64[M] M=5 axes=[0]",
+                 "f32[M] M=4 axes=[]",
+                 "f32[M,N] M=3 N=4 A=1 axes=[A]",
+                 "f32[M,N,3] M=2 N=4 A=-1 B=1 axes=[A,B] keepdims=false"};
   if (in_domain(DType::I32, domain)) d.samples.push_back("i32[M,N] M=2 N=3 axes=[0]");
   if (in_domain(DType::Bool, domain)) d.samples.push_back("bool[M,N] M=2 N=3 axes=[1]");
   return d;
 }
 
 OpDef make_arg_op(std::string name, std::string doc, te::Combiner first, te::Combiner last) {
-  return {.name = std::move(name),
-          .doc = std::move(doc),
-          .attrs = {attr("axis", 0, "the axis to search"), attr("keepdims", true, "the axis stays with size 1"),
-                    attr("select_last", false, "the last of equals, not the first")},
-          .compute = [first, last](DefineContext& c) { return compute_arg(c, c.attr().as_bool("select_last") ? last : first); },
-          .samples = {"f32[M,N] M=3 N=5 axis=1", "i32[M,N] M=3 N=4 axis=0 keepdims=false select_last=true", "f16[M] M=6 axis=-1"}};
+  return {
+      .name = std::move(name),
+      .doc = std::move(doc),
+      .attrs = {attr("axis", 0, "the axis to search"), attr("keepdims", true, "the axis stays with size 1"),
+                attr("select_last", false, "the last of equals, not the first")},
+      .compute = [first, last](DefineContext& c) { return compute_arg(c, c.attr().as_bool("select_last") ? last : first); },
+      .samples = {"f32[M,N] M=3 N=5 axis=1", "i32[M,N] M=3 N=4 axis=0 keepdims=false select_last=true",
+                  "f16[M] M=6 axis=-1"}};
 }
 
 }  // namespace pliant::ops

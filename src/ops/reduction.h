@@ -6,8 +6,9 @@ namespace pliant::ops {
 
 // The axes of a reduction and the shapes that follow.
 //
-// Axes may be known at run time only. Then each axis has a Dim `mask` that is 1 where it is reduced and 0 elsewhere, every axis is among
-// those that the nest reduces, and exactly one of its outer and its inner index is ever above 0: their sum is the input's index.
+// Axes may be known at run time only. Then each axis has a Dim `mask` that is 1 where it is reduced and 0 elsewhere, every
+// axis is among those that the nest reduces, and exactly one of its outer and its inner index is ever above 0: their sum is
+// the input's index.
 struct ReducedAxes {
   std::vector<bool> is_reduced;  // one an axis of the input; all of them with masks
   std::vector<Dim> mask;         // empty when the axes are known
@@ -27,7 +28,8 @@ Index kept_index(const ReducedAxes& axes, const Index& i, expr::Context& ctx);
 Tensor reduce_kept(DefineContext& c, std::string name, const ReducedAxes& axes, te::Combiner combiner,
                    const std::function<Scalar(const Index& full)>& body);
 // Without the reduced axes, unless `keepdims`; and a last step on each element.
-Tensor finish_reduction(DefineContext& c, const ReducedAxes& axes, const Tensor& kept, bool keepdims, const std::function<Scalar(Scalar)>& post);
+Tensor finish_reduction(DefineContext& c, const ReducedAxes& axes, const Tensor& kept, bool keepdims,
+                        const std::function<Scalar(Scalar)>& post);
 
 // `reduce.<name>`: post(combine(pre(x))) in the type `work` gives for the input's; the result has the input's type.
 struct ReduceSpec {

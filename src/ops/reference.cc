@@ -29,18 +29,30 @@ long double number_at(const te::ArrayView& a, int64_t i) {
   const std::byte* at = a.data + i * byte_size(a.dtype);
   switch (a.dtype) {
     case DType::Bool:
-    case DType::U8: return read<uint8_t>(at);
-    case DType::I8: return read<int8_t>(at);
-    case DType::I16: return read<int16_t>(at);
-    case DType::U16: return read<uint16_t>(at);
-    case DType::I32: return read<int32_t>(at);
-    case DType::U32: return read<uint32_t>(at);
-    case DType::I64: return static_cast<long double>(read<int64_t>(at));
-    case DType::U64: return static_cast<long double>(read<uint64_t>(at));
-    case DType::F16: return f16_to_f32(read<uint16_t>(at));
-    case DType::BF16: return bf16_to_f32(read<uint16_t>(at));
-    case DType::F32: return read<float>(at);
-    case DType::F64: return read<double>(at);
+    case DType::U8:
+      return read<uint8_t>(at);
+    case DType::I8:
+      return read<int8_t>(at);
+    case DType::I16:
+      return read<int16_t>(at);
+    case DType::U16:
+      return read<uint16_t>(at);
+    case DType::I32:
+      return read<int32_t>(at);
+    case DType::U32:
+      return read<uint32_t>(at);
+    case DType::I64:
+      return static_cast<long double>(read<int64_t>(at));
+    case DType::U64:
+      return static_cast<long double>(read<uint64_t>(at));
+    case DType::F16:
+      return f16_to_f32(read<uint16_t>(at));
+    case DType::BF16:
+      return bf16_to_f32(read<uint16_t>(at));
+    case DType::F32:
+      return read<float>(at);
+    case DType::F64:
+      return read<double>(at);
   }
   return 0;
 }
@@ -75,7 +87,8 @@ void set_number(te::Array& out, int64_t i, double v) {
 
 AxisView split_axis(const std::vector<int64_t>& shape, int64_t axis) {
   AxisView v;
-  for (int64_t k = 0; k < static_cast<int64_t>(shape.size()); ++k) (k < axis ? v.outer : k == axis ? v.size : v.inner) *= shape[static_cast<size_t>(k)];
+  for (int64_t k = 0; k < static_cast<int64_t>(shape.size()); ++k)
+    (k < axis ? v.outer : k == axis ? v.size : v.inner) *= shape[static_cast<size_t>(k)];
   return v;
 }
 

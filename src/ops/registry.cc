@@ -21,7 +21,8 @@ const std::vector<OpDef>& all_ops() {
 
 const OpDef* find_op(const std::string& name) {
   const std::vector<OpDef>& ops = all_ops();
-  auto at = std::lower_bound(ops.begin(), ops.end(), name, [](const OpDef& op, const std::string& n) { return op.name < n; });
+  auto at =
+      std::lower_bound(ops.begin(), ops.end(), name, [](const OpDef& op, const std::string& n) { return op.name < n; });
   return at != ops.end() && at->name == name ? &*at : nullptr;
 }
 

@@ -14,12 +14,24 @@ te::Array array_of(DType t, std::vector<int64_t> shape, std::vector<T> values) {
   if (!values.empty()) std::memcpy(a.data.data(), values.data(), a.data.size());
   return a;
 }
-inline te::Array f32(std::vector<int64_t> shape, std::vector<float> v) { return array_of<float>(DType::F32, std::move(shape), std::move(v)); }
-inline te::Array i64(std::vector<int64_t> shape, std::vector<int64_t> v) { return array_of<int64_t>(DType::I64, std::move(shape), std::move(v)); }
-inline te::Array i32(std::vector<int64_t> shape, std::vector<int32_t> v) { return array_of<int32_t>(DType::I32, std::move(shape), std::move(v)); }
-inline te::Array u8(std::vector<int64_t> shape, std::vector<uint8_t> v) { return array_of<uint8_t>(DType::U8, std::move(shape), std::move(v)); }
-inline te::Array i8(std::vector<int64_t> shape, std::vector<int8_t> v) { return array_of<int8_t>(DType::I8, std::move(shape), std::move(v)); }
-inline te::Array bools(std::vector<int64_t> shape, std::vector<uint8_t> v) { return array_of<uint8_t>(DType::Bool, std::move(shape), std::move(v)); }
+inline te::Array f32(std::vector<int64_t> shape, std::vector<float> v) {
+  return array_of<float>(DType::F32, std::move(shape), std::move(v));
+}
+inline te::Array i64(std::vector<int64_t> shape, std::vector<int64_t> v) {
+  return array_of<int64_t>(DType::I64, std::move(shape), std::move(v));
+}
+inline te::Array i32(std::vector<int64_t> shape, std::vector<int32_t> v) {
+  return array_of<int32_t>(DType::I32, std::move(shape), std::move(v));
+}
+inline te::Array u8(std::vector<int64_t> shape, std::vector<uint8_t> v) {
+  return array_of<uint8_t>(DType::U8, std::move(shape), std::move(v));
+}
+inline te::Array i8(std::vector<int64_t> shape, std::vector<int8_t> v) {
+  return array_of<int8_t>(DType::I8, std::move(shape), std::move(v));
+}
+inline te::Array bools(std::vector<int64_t> shape, std::vector<uint8_t> v) {
+  return array_of<uint8_t>(DType::Bool, std::move(shape), std::move(v));
+}
 
 template <class T>
 std::vector<T> values_of(const te::Array& a) {
@@ -33,7 +45,8 @@ struct RunOptions {
   size_t outputs = 1;
   bool symbolic = false;
 };
-inline Result<std::vector<te::Array>> run_op(const std::string& op, Attrs attrs, const std::vector<te::Array>& inputs, RunOptions options = {}) {
+inline Result<std::vector<te::Array>> run_op(const std::string& op, Attrs attrs, const std::vector<te::Array>& inputs,
+                                             RunOptions options = {}) {
   expr::Context ctx;
   graph::FunctionBuilder b("test");
   std::vector<ValueId> values;

@@ -12,7 +12,8 @@ Tensors compute(DefineContext& c, te::Combiner combiner) {
   Dim axis = c.attr().as_dim("axis");
   bool exclusive = c.attr().as_bool("exclusive"), reverse = c.attr().as_bool("reverse");
   auto scan = [&](size_t a) {
-    return c.te().scan("y", x->shape, static_cast<int64_t>(a), combiner, exclusive, reverse, [&](const Index& i) { return (*x)(i); });
+    return c.te().scan("y", x->shape, static_cast<int64_t>(a), combiner, exclusive, reverse,
+                       [&](const Index& i) { return (*x)(i); });
   };
   if (axis.is_const()) return std::vector{scan(TRY(c.axis(axis.const_value(), x->rank())))};
   int64_t rank = static_cast<int64_t>(x->rank());

@@ -77,13 +77,18 @@ Result<Dim> parse_size(const std::string& text, const Sample& s, expr::Context& 
   return expr::substitute(d, map);
 }
 
-Result<AttrValue> parse_attr(const AttrSpec& spec, const std::string& text, const Sample& s, expr::Context& ctx, bool concrete) {
+Result<AttrValue> parse_attr(const AttrSpec& spec, const std::string& text, const Sample& s, expr::Context& ctx,
+                             bool concrete) {
   auto list = [&] { return split(text.size() >= 2 && text.front() == '[' ? text.substr(1, text.size() - 2) : text); };
   switch (spec.kind) {
-    case AttrKind::Int: return AttrValue(static_cast<int64_t>(std::stoll(text)));
-    case AttrKind::Float: return AttrValue(std::stod(text));
-    case AttrKind::Bool: return AttrValue(text == "true");
-    case AttrKind::String: return AttrValue(text);
+    case AttrKind::Int:
+      return AttrValue(static_cast<int64_t>(std::stoll(text)));
+    case AttrKind::Float:
+      return AttrValue(std::stod(text));
+    case AttrKind::Bool:
+      return AttrValue(text == "true");
+    case AttrKind::String:
+      return AttrValue(text);
     case AttrKind::DType: {
       std::optional<DType> t = dtype_named(text);
       if (!t) return make_error("bad-sample", spec.name, "'" + text + "' is not an element type");
@@ -99,14 +104,17 @@ Result<AttrValue> parse_attr(const AttrSpec& spec, const std::string& text, cons
       for (const std::string& p : list()) v.push_back(std::stod(p));
       return AttrValue(v);
     }
-    case AttrKind::Strings: return AttrValue(list());
-    case AttrKind::Dim: return AttrValue(TRY(parse_size(text, s, ctx, concrete)));
+    case AttrKind::Strings:
+      return AttrValue(list());
+    case AttrKind::Dim:
+      return AttrValue(TRY(parse_size(text, s, ctx, concrete)));
     case AttrKind::Dims: {
       std::vector<Dim> v;
       for (const std::string& p : list()) v.push_back(TRY(parse_size(p, s, ctx, concrete)));
       return AttrValue(v);
     }
-    case AttrKind::Const: break;
+    case AttrKind::Const:
+      break;
   }
   return make_error("bad-sample", spec.name, "constants cannot be given in a sample");
 }
@@ -114,19 +122,32 @@ Result<AttrValue> parse_attr(const AttrSpec& spec, const std::string& text, cons
 void store(DType t, std::byte* at, double v) {
   auto put = [&](auto x) { std::memcpy(at, &x, sizeof x); };
   switch (t) {
-    case DType::Bool: return put(static_cast<uint8_t>(v != 0));
-    case DType::I8: return put(static_cast<int8_t>(v));
-    case DType::U8: return put(static_cast<uint8_t>(v));
-    case DType::I16: return put(static_cast<int16_t>(v));
-    case DType::U16: return put(static_cast<uint16_t>(v));
-    case DType::I32: return put(static_cast<int32_t>(v));
-    case DType::U32: return put(static_cast<uint32_t>(v));
-    case DType::I64: return put(static_cast<int64_t>(v));
-    case DType::U64: return put(static_cast<uint64_t>(v));
-    case DType::F64: return put(v);
-    case DType::F32: return put(static_cast<float>(v));
-    case DType::F16: return put(f32_to_f16(static_cast<float>(v)));
-    case DType::BF16: return put(f32_to_bf16(static_cast<float>(v)));
+    case DType::Bool:
+      return put(static_cast<uint8_t>(v != 0));
+    case DType::I8:
+      return put(static_cast<int8_t>(v));
+    case DType::U8:
+      return put(static_cast<uint8_t>(v));
+    case DType::I16:
+      return put(static_cast<int16_t>(v));
+    case DType::U16:
+      return put(static_cast<uint16_t>(v));
+    case DType::I32:
+      return put(static_cast<int32_t>(v));
+    case DType::U32:
+      return put(static_cast<uint32_t>(v));
+    case DType::I64:
+      return put(static_cast<int64_t>(v));
+    case DType::U64:
+      return put(static_cast<uint64_t>(v));
+    case DType::F64:
+      return put(v);
+    case DType::F32:
+      return put(static_cast<float>(v));
+    case DType::F16:
+      return put(f32_to_f16(static_cast<float>(v)));
+    case DType::BF16:
+      return put(f32_to_bf16(static_cast<float>(v)));
   }
 }
 
@@ -154,9 +175,12 @@ Result<Sample> parse_sample(const OpDef& op, const std::string& text) {
       continue;
     }
     std::string key = word.substr(0, eq), value = word.substr(eq + 1);
-    if (key == "outputs") s.outputs = std::stoul(value);
-    else if (is_symbol_name(key)) s.symbols[key] = std::stoll(value);
-    else s.attrs[key] = value;
+    if (key == "outputs")
+      s.outputs = std::stoul(value);
+    else if (is_symbol_name(key))
+      s.symbols[key] = std::stoll(value);
+    else
+      s.attrs[key] = value;
   }
   return s;
 }
@@ -170,8 +194,10 @@ Result<graph::FunctionPtr> build_sample(const OpDef& op, const Sample& sample, e
     expr::SymbolInfo info;
     info.name = name;
     auto at = std::find(free.begin(), free.end(), name);
-    if (at == free.end()) info.origin = {expr::Origin::Kind::InputAxis, name, 0};
-    else info.origin = {expr::Origin::Kind::InputValue, "sizes", at - free.begin()};
+    if (at == free.end())
+      info.origin = {expr::Origin::Kind::InputAxis, name, 0};
+    else
+      info.origin = {expr::Origin::Kind::InputValue, "sizes", at - free.begin()};
     info.lo = std::min<int64_t>(0, value);
     ctx.symbol(info);
   }
@@ -185,7 +211,8 @@ Result<graph::FunctionPtr> build_sample(const OpDef& op, const Sample& sample, e
     for (const std::string& axis : in.axes) shape.push_back(TRY(parse_size(axis, sample, ctx, concrete)));
     inputs.push_back(b.add_param(graph::make_tensor_type(in.dtype, std::move(shape)), "x" + std::to_string(i)));
   }
-  if (!free.empty()) b.add_param(graph::make_tensor_type(DType::I64, {ctx.constant(static_cast<int64_t>(free.size()))}), "sizes");
+  if (!free.empty())
+    b.add_param(graph::make_tensor_type(DType::I64, {ctx.constant(static_cast<int64_t>(free.size()))}), "sizes");
   Attrs attrs;
   for (const auto& [name, text] : sample.attrs) {
     const AttrSpec* spec = nullptr;
@@ -232,7 +259,8 @@ std::vector<te::Array> sample_data(const Sample& sample, uint64_t seed) {
   std::vector<std::string> free = free_symbols(sample);
   if (!free.empty()) {
     te::Array sizes{DType::I64, {static_cast<int64_t>(free.size())}, std::vector<std::byte>(free.size() * 8)};
-    for (size_t i = 0; i < free.size(); ++i) store(DType::I64, sizes.data.data() + 8 * i, static_cast<double>(sample.symbols.at(free[i])));
+    for (size_t i = 0; i < free.size(); ++i)
+      store(DType::I64, sizes.data.data() + 8 * i, static_cast<double>(sample.symbols.at(free[i])));
     out.push_back(std::move(sizes));
   }
   return out;

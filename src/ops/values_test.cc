@@ -42,9 +42,12 @@ TEST(Math, RefusesSizesThatDoNotBroadcast) {
 
 TEST(Math, IntegersWrapAndTruncate) {
   int32_t low = std::numeric_limits<int32_t>::min();
-  EXPECT_EQ(values_of<int32_t>(one(run_op("math.div", {}, {i32({4}, {7, -7, low, 5}), i32({4}, {2, 2, -1, 0})}))), (std::vector<int32_t>{3, -3, low, 0}));
-  EXPECT_EQ(values_of<int32_t>(one(run_op("math.mod", {}, {i32({2}, {-7, 7}), i32({2}, {3, -3})}))), (std::vector<int32_t>{2, -2}));
-  EXPECT_EQ(values_of<int32_t>(one(run_op("math.mod", Attrs{{"fmod", true}}, {i32({2}, {-7, 7}), i32({2}, {3, -3})}))), (std::vector<int32_t>{-1, 1}));
+  EXPECT_EQ(values_of<int32_t>(one(run_op("math.div", {}, {i32({4}, {7, -7, low, 5}), i32({4}, {2, 2, -1, 0})}))),
+            (std::vector<int32_t>{3, -3, low, 0}));
+  EXPECT_EQ(values_of<int32_t>(one(run_op("math.mod", {}, {i32({2}, {-7, 7}), i32({2}, {3, -3})}))),
+            (std::vector<int32_t>{2, -2}));
+  EXPECT_EQ(values_of<int32_t>(one(run_op("math.mod", Attrs{{"fmod", true}}, {i32({2}, {-7, 7}), i32({2}, {3, -3})}))),
+            (std::vector<int32_t>{-1, 1}));
 }
 
 TEST(Math, NanWinsInMinAndMax) {
@@ -54,7 +57,8 @@ TEST(Math, NanWinsInMinAndMax) {
 }
 
 TEST(Math, CastSaturates) {
-  EXPECT_EQ(values_of<uint8_t>(one(run_op("math.cast", Attrs{{"to", DType::U8}}, {f32({4}, {-3, 2.9f, 300, 255})}))), (std::vector<uint8_t>{0, 2, 255, 255}));
+  EXPECT_EQ(values_of<uint8_t>(one(run_op("math.cast", Attrs{{"to", DType::U8}}, {f32({4}, {-3, 2.9f, 300, 255})}))),
+            (std::vector<uint8_t>{0, 2, 255, 255}));
 }
 
 TEST(Array, SliceFollowsPython) {
@@ -96,7 +100,8 @@ TEST(Array, GatherChecksItsRange) {
 TEST(Array, ScatterAppliesInOrder) {
   te::Array x = i64({3}, {0, 0, 0}), i = i64({3}, {1, 1, -1}), u = i64({3}, {5, 7, 9});
   EXPECT_EQ(values_of<int64_t>(one(run_op("array.scatter_elements", {}, {x, i, u}))), (Ints{0, 7, 9}));
-  EXPECT_EQ(values_of<int64_t>(one(run_op("array.scatter_elements", Attrs{{"reduction", "add"}}, {x, i, u}))), (Ints{0, 12, 9}));
+  EXPECT_EQ(values_of<int64_t>(one(run_op("array.scatter_elements", Attrs{{"reduction", "add"}}, {x, i, u}))),
+            (Ints{0, 12, 9}));
 }
 
 TEST(Array, ResizeNearestTies) {
@@ -112,7 +117,8 @@ TEST(Array, ResizeNearestTies) {
 }
 
 TEST(Array, UniqueKeepsFirstSeenOrder) {
-  Result<std::vector<te::Array>> r = run_op("array.unique", Attrs{{"sorted", false}}, {i64({5}, {3, 1, 3, 2, 1})}, {.outputs = 4});
+  Result<std::vector<te::Array>> r =
+      run_op("array.unique", Attrs{{"sorted", false}}, {i64({5}, {3, 1, 3, 2, 1})}, {.outputs = 4});
   ASSERT_TRUE(r.ok()) << r.error().text();
   EXPECT_EQ(values_of<int64_t>(r.value()[0]), (Ints{3, 1, 2}));
   EXPECT_EQ(values_of<int64_t>(r.value()[1]), (Ints{0, 1, 3}));
@@ -121,7 +127,9 @@ TEST(Array, UniqueKeepsFirstSeenOrder) {
 }
 
 TEST(Reduce, NothingGivesTheIdentity) {
-  auto reduce = [](const char* op) { return values_of<float>(one(run_op(op, Attrs{{"axes", Ints{0}}, {"keepdims", false}}, {f32({0}, {})})))[0]; };
+  auto reduce = [](const char* op) {
+    return values_of<float>(one(run_op(op, Attrs{{"axes", Ints{0}}, {"keepdims", false}}, {f32({0}, {})})))[0];
+  };
   EXPECT_EQ(reduce("reduce.sum"), 0);
   EXPECT_EQ(reduce("reduce.prod"), 1);
   EXPECT_EQ(reduce("reduce.max"), -std::numeric_limits<float>::infinity());
@@ -157,7 +165,8 @@ TEST(Nn, ConvPadsAndLayouts) {
   EXPECT_EQ(values_of<float>(one(run_op("nn.conv", Attrs{{"pads", Ints{1, 1, 1, 1}}, {"layout", "NHWC"}}, {x, w}))), want);
   Result<std::vector<te::Array>> bad = run_op("nn.conv", {}, {f32({1, 2, 3, 3}, Floats(18, 1)), w});
   ASSERT_FALSE(bad.ok());
-  EXPECT_EQ(bad.error().diagnostics[0].message, "the input's channels and those of the weight times group: 2 and 1 are different");
+  EXPECT_EQ(bad.error().diagnostics[0].message,
+            "the input's channels and those of the weight times group: 2 and 1 are different");
 }
 
 TEST(Nn, PoolsAtTheBorder) {
@@ -186,12 +195,15 @@ TEST(Nn, SoftmaxAndNorms) {
 
 TEST(Quant, RoundsHalfToEvenAndSaturates) {
   te::Array scale = f32({}, {2}), zero = u8({}, {128});
-  EXPECT_EQ(values_of<uint8_t>(one(run_op("quant.quantize", {}, {f32({5}, {1, 3, -5, 1000, -1000}), scale, zero}))), (std::vector<uint8_t>{128, 130, 126, 255, 0}));
-  EXPECT_EQ(values_of<float>(one(run_op("quant.dequantize", {}, {u8({3}, {0, 128, 255}), scale, zero}))), (Floats{-256, 0, 254}));
+  EXPECT_EQ(values_of<uint8_t>(one(run_op("quant.quantize", {}, {f32({5}, {1, 3, -5, 1000, -1000}), scale, zero}))),
+            (std::vector<uint8_t>{128, 130, 126, 255, 0}));
+  EXPECT_EQ(values_of<float>(one(run_op("quant.dequantize", {}, {u8({3}, {0, 128, 255}), scale, zero}))),
+            (Floats{-256, 0, 254}));
 }
 
 TEST(Quant, MatmulIntegerTakesZeroPointsOff) {
-  te::Array y = one(run_op("quant.matmul_integer", {}, {u8({1, 2}, {11, 7}), i8({2, 1}, {-3, 4}), u8({}, {10}), i8({}, {1})}));
+  te::Array y =
+      one(run_op("quant.matmul_integer", {}, {u8({1, 2}, {11, 7}), i8({2, 1}, {-3, 4}), u8({}, {10}), i8({}, {1})}));
   EXPECT_EQ(values_of<int32_t>(y), (std::vector<int32_t>{(11 - 10) * (-3 - 1) + (7 - 10) * (4 - 1)}));
 }
 

@@ -13,7 +13,9 @@ std::vector<Dim> Layout::make(Dim n, Dim channels, const std::vector<Dim>& spati
 Result<Layout> read_layout(DefineContext& c, size_t rank) {
   const std::string& name = c.attr().as_string("layout");
   if (name != "NCHW" && name != "NHWC") return c.fail("bad-attribute", "there is no layout '" + name + "'");
-  if (rank < 3) return c.fail("shape-mismatch", "the input needs batch, channels and a spatial axis but has rank " + std::to_string(rank));
+  if (rank < 3)
+    return c.fail("shape-mismatch",
+                  "the input needs batch, channels and a spatial axis but has rank " + std::to_string(rank));
   return Layout{rank, name == "NHWC"};
 }
 
@@ -33,7 +35,8 @@ Scalar Window::inside(const Index& at, expr::Context& ctx) const {
   Scalar good;
   auto require = [&](Scalar cond) { good = good ? expr::logical_and(good, cond) : cond; };
   for (size_t k = 0; k < axes.size(); ++k) {
-    if (axes[k].may_start_before && !ctx.proves_less_equal(ctx.constant(0), at[k])) require(expr::less_equal(ctx.constant(0), at[k]));
+    if (axes[k].may_start_before && !ctx.proves_less_equal(ctx.constant(0), at[k]))
+      require(expr::less_equal(ctx.constant(0), at[k]));
     if (axes[k].may_end_after && !ctx.proves_less(at[k], axes[k].input)) require(expr::less(at[k], axes[k].input));
   }
   return good;
@@ -44,7 +47,9 @@ namespace {
 Result<std::vector<int64_t>> positive_ints(DefineContext& c, const std::string& name, size_t count) {
   std::vector<int64_t> v = c.attr().as_ints(name);
   if (v.empty()) v.assign(count, 1);
-  if (v.size() != count) return c.fail("bad-attribute", name + " has " + std::to_string(v.size()) + " numbers for " + std::to_string(count) + " spatial axes");
+  if (v.size() != count)
+    return c.fail("bad-attribute",
+                  name + " has " + std::to_string(v.size()) + " numbers for " + std::to_string(count) + " spatial axes");
   for (int64_t i : v)
     if (i < 1) return c.fail("bad-attribute", name + " must be positive");
   return v;
@@ -82,14 +87,18 @@ Status place(DefineContext& c, WindowAxis& a, const std::string& auto_pad, bool 
 Result<Window> read_window(DefineContext& c, const std::vector<Dim>& input, const std::vector<Dim>& kernel) {
   size_t n = input.size();
   AttrReader a = c.attr();
-  if (kernel.size() != n) return c.fail("shape-mismatch", "the kernel has " + std::to_string(kernel.size()) + " spatial axes but the input " + std::to_string(n));
+  if (kernel.size() != n)
+    return c.fail("shape-mismatch",
+                  "the kernel has " + std::to_string(kernel.size()) + " spatial axes but the input " + std::to_string(n));
   std::vector<int64_t> strides = TRY(positive_ints(c, "strides", n)), dilations = TRY(positive_ints(c, "dilations", n));
   std::vector<Dim> pads = a.as_dims("pads");
   const std::string& auto_pad = a.as_string("auto_pad");
   if (auto_pad != "notset" && auto_pad != "valid" && auto_pad != "same_upper" && auto_pad != "same_lower")
     return c.fail("bad-attribute", "there is no auto_pad '" + auto_pad + "'");
   if (pads.empty() || auto_pad != "notset") pads.assign(2 * n, c.dim(0));
-  if (pads.size() != 2 * n) return c.fail("bad-attribute", "pads have " + std::to_string(pads.size()) + " numbers for " + std::to_string(n) + " spatial axes");
+  if (pads.size() != 2 * n)
+    return c.fail("bad-attribute",
+                  "pads have " + std::to_string(pads.size()) + " numbers for " + std::to_string(n) + " spatial axes");
   bool ceil_mode = a.has("ceil_mode") && a.as_bool("ceil_mode");
   Window w;
   for (size_t k = 0; k < n; ++k) {
@@ -102,7 +111,8 @@ Result<Window> read_window(DefineContext& c, const std::vector<Dim>& input, cons
 }
 
 std::vector<AttrSpec> window_attrs() {
-  return {attr("strides", std::vector<int64_t>{}, "one a spatial axis; empty: all 1"), attr("dilations", std::vector<int64_t>{}, "empty: all 1"),
+  return {attr("strides", std::vector<int64_t>{}, "one a spatial axis; empty: all 1"),
+          attr("dilations", std::vector<int64_t>{}, "empty: all 1"),
           attr("pads", std::vector<Dim>{}, "begins, then ends; empty: none"),
           attr("auto_pad", "notset", "notset, valid, same_upper or same_lower; all but notset ignore pads")};
 }

@@ -37,6 +37,8 @@ struct Window {
 Result<Window> read_window(DefineContext& c, const std::vector<Dim>& input, const std::vector<Dim>& kernel);
 
 std::vector<AttrSpec> window_attrs();
-inline AttrSpec layout_attr() { return attr("layout", "NCHW", "where the channels of activations stand: NCHW (second) or NHWC (last)"); }
+inline AttrSpec layout_attr() {
+  return attr("layout", "NCHW", "where the channels of activations stand: NCHW (second) or NHWC (last)");
+}
 
 }  // namespace pliant::ops

@@ -37,7 +37,8 @@ Tensors compute(DefineContext& c) {
 OpDef op_array_affine_grid() {
   return {.name = "array.affine_grid",
           .doc = "Positions in [-1, 1] (x, y and z last) at which an affine map of an image samples it.",
-          .attrs = {required_attr("size", AttrKind::Dims, "batch, channels and spatial sizes of the image"), attr("align_corners", false, "-1 and 1 are the middles of the outer pixels")},
+          .attrs = {required_attr("size", AttrKind::Dims, "batch, channels and spatial sizes of the image"),
+                    attr("align_corners", false, "-1 and 1 are the middles of the outer pixels")},
           .compute = compute,
           .samples = {"f32[B,2,3] B=2 H=3 W=4 size=[B,1,H,W]", "f32[B,3,4] B=1 size=[B,1,2,3,2] align_corners=true"}};
 }

@@ -11,7 +11,9 @@ Tensors compute(DefineContext& c) {
   std::vector<int64_t> axes = c.attr().as_ints("axes");
   if (axes.empty())
     for (size_t k = 0; k < x->rank(); ++k) axes.push_back(static_cast<int64_t>(k));
-  if (wanted.size() != axes.size()) return c.fail("bad-attribute", "there are " + std::to_string(wanted.size()) + " sizes for " + std::to_string(axes.size()) + " axes");
+  if (wanted.size() != axes.size())
+    return c.fail("bad-attribute",
+                  "there are " + std::to_string(wanted.size()) + " sizes for " + std::to_string(axes.size()) + " axes");
   std::vector<Dim> shape = x->shape, begin(x->rank(), c.dim(0));
   for (size_t k = 0; k < axes.size(); ++k) {
     size_t a = TRY(c.axis(axes[k], x->rank()));
@@ -41,7 +43,8 @@ Tensors compute(DefineContext& c) {
 OpDef op_array_center_crop_pad() {
   return {.name = "array.center_crop_pad",
           .doc = "Each listed axis cut, or extended with zeros, around its middle to the wanted size.",
-          .attrs = {required_attr("shape", AttrKind::Dims, "one size an axis"), attr("axes", std::vector<int64_t>{}, "the axes; empty: all")},
+          .attrs = {required_attr("shape", AttrKind::Dims, "one size an axis"),
+                    attr("axes", std::vector<int64_t>{}, "the axes; empty: all")},
           .compute = compute,
           .samples = {"f32[M,N] M=5 N=4 shape=[3,7]", "f32[M,N,3] M=6 N=5 K=4 shape=[K,K] axes=[-3,1]"}};
 }

@@ -51,11 +51,14 @@ Tensors compute(DefineContext& c) {
 OpDef op_array_col2im() {
   return {.name = "array.col2im",
           .doc = "Columns of blocks laid over each other and added up to an image.",
-          .attrs = {required_attr("image", AttrKind::Dims, "spatial sizes"), required_attr("block", AttrKind::Dims, "the block's sizes"),
-                    attr("strides", std::vector<int64_t>{}, "empty: all 1"), attr("dilations", std::vector<int64_t>{}, "empty: all 1"),
+          .attrs = {required_attr("image", AttrKind::Dims, "spatial sizes"),
+                    required_attr("block", AttrKind::Dims, "the block's sizes"),
+                    attr("strides", std::vector<int64_t>{}, "empty: all 1"),
+                    attr("dilations", std::vector<int64_t>{}, "empty: all 1"),
                     attr("pads", std::vector<Dim>{}, "begins, then ends; empty: none")},
           .compute = compute,
-          .samples = {"f32[B,5,5] B=2 image=[5,5] block=[1,5]", "f32[B,8,6] B=1 image=[3,4] block=[2,2]", "f32[B,9,4] B=1 image=[5,5] block=[3,3] strides=[2,2]",
+          .samples = {"f32[B,5,5] B=2 image=[5,5] block=[1,5]", "f32[B,8,6] B=1 image=[3,4] block=[2,2]",
+                      "f32[B,9,4] B=1 image=[5,5] block=[3,3] strides=[2,2]",
                       "f32[B,4,L] B=1 L=16 image=[6,6] block=[2,2] dilations=[2,2]"}};
 }
 

@@ -12,7 +12,8 @@ Tensors compute(DefineContext& c) {
     const Tensor& x = c.in(n);
     TRY(c.require_same_dtype(0, n));
     if (x->rank() != rank)
-      return c.fail("shape-mismatch", "input " + std::to_string(n) + " of a concat has rank " + std::to_string(x->rank()) + " but the first has " + std::to_string(rank));
+      return c.fail("shape-mismatch", "input " + std::to_string(n) + " of a concat has rank " + std::to_string(x->rank()) +
+                                          " but the first has " + std::to_string(rank));
     for (size_t k = 0; k < rank; ++k)
       if (k != axis) TRY(c.require_equal(shape[k], x->shape[k], "sizes of axis " + std::to_string(k) + " in a concat"));
     ends.push_back(ends.back() + x->shape[axis]);

@@ -11,7 +11,8 @@ Tensors compute(DefineContext& c) {
   if (x->rank() != 4) return c.fail("shape-mismatch", "the input must have rank 4 but has " + std::to_string(x->rank()));
   if (b < 1) return c.fail("bad-attribute", "the block must be positive");
   if (mode != "dcr" && mode != "crd") return c.fail("bad-attribute", "there is no mode '" + mode + "'");
-  TRY(c.require_equal(expr::mod(x->shape[1], b * b), c.dim(0), "the channels divided by the block's area leave a rest and 0"));
+  TRY(c.require_equal(expr::mod(x->shape[1], b * b), c.dim(0),
+                      "the channels divided by the block's area leave a rest and 0"));
   Dim depth = expr::floordiv(x->shape[1], b * b);
   return std::vector{c.te().map("y", {x->shape[0], depth, x->shape[2] * b, x->shape[3] * b}, [&](const Index& i) {
     Dim row = expr::mod(i[2], b), col = expr::mod(i[3], b), place = row * b + col;
@@ -25,9 +26,11 @@ Tensors compute(DefineContext& c) {
 OpDef op_array_depth_to_space() {
   return {.name = "array.depth_to_space",
           .doc = "Groups of block * block channels laid out as blocks of space.",
-          .attrs = {required_attr("block", AttrKind::Int, "the side of a block"), attr("mode", "dcr", "dcr: the block's place varies slowest among channels; crd: fastest")},
+          .attrs = {required_attr("block", AttrKind::Int, "the side of a block"),
+                    attr("mode", "dcr", "dcr: the block's place varies slowest among channels; crd: fastest")},
           .compute = compute,
-          .samples = {"f32[B,8,H,W] B=2 H=2 W=3 block=2", "f32[B,8,H,W] B=1 H=2 W=3 block=2 mode=crd", "i64[B,C,H,W] B=1 C=9 H=1 W=2 block=3"}};
+          .samples = {"f32[B,8,H,W] B=2 H=2 W=3 block=2", "f32[B,8,H,W] B=1 H=2 W=3 block=2 mode=crd",
+                      "i64[B,C,H,W] B=1 C=9 H=1 W=2 block=3"}};
 }
 
 }  // namespace pliant::ops

@@ -22,11 +22,13 @@ Scalar minor(const std::function<Scalar(int64_t, int64_t)>& at, int64_t row, con
 Tensors compute(DefineContext& c) {
   TRY(require_domain(c, 0, kFloats));
   const Tensor& x = c.in(0);
-  if (x->rank() < 2) return c.fail("shape-mismatch", "a determinant needs matrices but the input has rank " + std::to_string(x->rank()));
+  if (x->rank() < 2)
+    return c.fail("shape-mismatch", "a determinant needs matrices but the input has rank " + std::to_string(x->rank()));
   Dim n = x->shape.back();
   TRY(c.require_equal(x->shape[x->rank() - 2], n, "rows and columns of a matrix with a determinant"));
   if (!n.is_const() || n.const_value() > kMaxSize)
-    return c.fail("unsupported-shape", "determinants of matrices of size " + n.str() + " are not supported, only up to " + std::to_string(kMaxSize));
+    return c.fail("unsupported-shape", "determinants of matrices of size " + n.str() + " are not supported, only up to " +
+                                           std::to_string(kMaxSize));
   std::vector<int64_t> columns;
   for (int64_t k = 0; k < n.const_value(); ++k) columns.push_back(k);
   DType work = wide(x->dtype);

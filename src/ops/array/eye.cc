@@ -7,9 +7,8 @@ namespace {
 Tensors compute(DefineContext& c) {
   DType to = c.attr().as_dtype("to");
   int64_t k = c.attr().as_int("k");
-  return std::vector{c.te().map("y", {c.attr().as_dim("rows"), c.attr().as_dim("cols")}, [&](const Index& i) {
-    return expr::make_cast(to, expr::equal(i[0] + k, i[1]));
-  })};
+  return std::vector{c.te().map("y", {c.attr().as_dim("rows"), c.attr().as_dim("cols")},
+                                [&](const Index& i) { return expr::make_cast(to, expr::equal(i[0] + k, i[1])); })};
 }
 
 }  // namespace

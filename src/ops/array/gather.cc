@@ -30,7 +30,8 @@ OpDef op_array_gather() {
           .min_inputs = 2,
           .max_inputs = 2,
           .compute = compute,
-          .samples = {"f32[M,N] i64[B,S]@0..2 M=2 N=3 B=2 S=4", "f32[M,N] i32[K]@-3..3 M=2 N=3 K=5 axis=1", "i64[M] i64[]@-4..4 M=4"}};
+          .samples = {"f32[M,N] i64[B,S]@0..2 M=2 N=3 B=2 S=4", "f32[M,N] i32[K]@-3..3 M=2 N=3 K=5 axis=1",
+                      "i64[M] i64[]@-4..4 M=4"}};
 }
 
 }  // namespace pliant::ops

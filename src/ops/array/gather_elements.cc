@@ -9,9 +9,12 @@ Tensors compute(DefineContext& c) {
   size_t axis = TRY(c.axis(c.attr().as_int("axis"), x->rank()));
   TRY(require_domain(c, 1, kInts));
   if (indices->rank() != x->rank())
-    return c.fail("shape-mismatch", "the indices have rank " + std::to_string(indices->rank()) + " but the data " + std::to_string(x->rank()));
+    return c.fail("shape-mismatch",
+                  "the indices have rank " + std::to_string(indices->rank()) + " but the data " + std::to_string(x->rank()));
   for (size_t k = 0; k < x->rank(); ++k)
-    if (k != axis) TRY(c.require_less_equal(indices->shape[k], x->shape[k], "axis " + std::to_string(k) + " of the indices and the data"));
+    if (k != axis)
+      TRY(c.require_less_equal(indices->shape[k], x->shape[k],
+                               "axis " + std::to_string(k) + " of the indices and the data"));
   c.check_index(indices, x->shape[axis], "axis " + std::to_string(axis));
   return std::vector{c.te().map("y", indices->shape, [&](const Index& i) {
     Index at = i;

@@ -16,7 +16,8 @@ Tensors compute(DefineContext& c) {
 OpDef op_array_iota() {
   return {.name = "array.iota",
           .doc = "The position along `axis`, as an element of type `to`.",
-          .attrs = {required_attr("shape", AttrKind::Dims, "the sizes"), required_attr("axis", AttrKind::Int, "the axis that counts"),
+          .attrs = {required_attr("shape", AttrKind::Dims, "the sizes"),
+                    required_attr("axis", AttrKind::Int, "the axis that counts"),
                     required_attr("to", AttrKind::DType, "the element type")},
           .min_inputs = 0,
           .max_inputs = 0,

@@ -26,13 +26,16 @@ Tensors compute(DefineContext& c) {
 }  // namespace
 
 OpDef op_array_one_hot() {
-  return {.name = "array.one_hot",
-          .doc = "values[1] where the position along the new axis is the index (negative: from the end), values[0] elsewhere.",
-          .attrs = {attr("axis", -1, "where the new axis stands"), required_attr("depth", AttrKind::Dim, "the size of the new axis")},
-          .min_inputs = 2,
-          .max_inputs = 2,
-          .compute = compute,
-          .samples = {"i64[M]@-4..4 f32[2] M=5 D=3 depth=D", "f32[M,N] i32[2] M=2 N=3 axis=1 depth=4", "i32[]@0..3 f16[2] depth=3 axis=0"}};
+  return {
+      .name = "array.one_hot",
+      .doc = "values[1] where the position along the new axis is the index (negative: from the end), values[0] elsewhere.",
+      .attrs = {attr("axis", -1, "where the new axis stands"),
+                required_attr("depth", AttrKind::Dim, "the size of the new axis")},
+      .min_inputs = 2,
+      .max_inputs = 2,
+      .compute = compute,
+      .samples = {"i64[M]@-4..4 f32[2] M=5 D=3 depth=D", "f32[M,N] i32[2] M=2 N=3 axis=1 depth=4",
+                  "i32[]@0..3 f16[2] depth=3 axis=0"}};
 }
 
 }  // namespace pliant::ops

@@ -21,8 +21,10 @@ Tensors compute(DefineContext& c) {
   const std::vector<Dim>& pads = c.attr().as_dims("pads");
   const std::string& mode = c.attr().as_string("mode");
   size_t rank = x->rank();
-  if (pads.size() != 2 * rank) return c.fail("bad-attribute", "pads of rank " + std::to_string(rank) + " are " + std::to_string(2 * rank) + " numbers");
-  if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap") return c.fail("bad-attribute", "there is no padding mode '" + mode + "'");
+  if (pads.size() != 2 * rank)
+    return c.fail("bad-attribute", "pads of rank " + std::to_string(rank) + " are " + std::to_string(2 * rank) + " numbers");
+  if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap")
+    return c.fail("bad-attribute", "there is no padding mode '" + mode + "'");
   if (c.has(1)) {
     TRY(c.require_same_dtype(0, 1));
     if (c.in(1)->rank() != 0) return c.fail("shape-mismatch", "the padding value must have rank 0");
@@ -30,11 +32,15 @@ Tensors compute(DefineContext& c) {
   std::vector<Dim> shape(rank);
   for (size_t k = 0; k < rank; ++k) {
     Dim size = x->shape[k] + pads[k] + pads[rank + k];
-    if (ctx.less_equal(ctx.constant(0), size) == expr::Tri::No) size = ctx.constant(0);
-    else if (!ctx.proves_less_equal(ctx.constant(0), size)) size = expr::max(size, ctx.constant(0));
+    if (ctx.less_equal(ctx.constant(0), size) == expr::Tri::No)
+      size = ctx.constant(0);
+    else if (!ctx.proves_less_equal(ctx.constant(0), size))
+      size = expr::max(size, ctx.constant(0));
     shape[k] = size;
     bool grows = !ctx.proves_less_equal(pads[k], ctx.constant(0)) || !ctx.proves_less_equal(pads[rank + k], ctx.constant(0));
-    if (mode != "constant" && grows) TRY(c.require_less_equal(expr::min(size, ctx.constant(1)), x->shape[k], "an empty axis cannot be padded by its elements: size wanted and had"));
+    if (mode != "constant" && grows)
+      TRY(c.require_less_equal(expr::min(size, ctx.constant(1)), x->shape[k],
+                               "an empty axis cannot be padded by its elements: size wanted and had"));
   }
   return std::vector{c.te().map("y", shape, [&](const Index& i) {
     Index at(rank);
@@ -42,7 +48,8 @@ Tensors compute(DefineContext& c) {
     auto require = [&](Scalar cond) { good = good ? expr::logical_and(good, cond) : cond; };
     for (size_t k = 0; k < rank; ++k) {
       at[k] = i[k] - pads[k];
-      bool below = !ctx.proves_less_equal(pads[k], ctx.constant(0)), above = !ctx.proves_less_equal(pads[rank + k], ctx.constant(0));
+      bool below = !ctx.proves_less_equal(pads[k], ctx.constant(0)),
+           above = !ctx.proves_less_equal(pads[rank + k], ctx.constant(0));
       if (mode != "constant") {
         if (below || above) at[k] = inside(ctx, at[k], x->shape[k], mode);
         continue;
@@ -61,15 +68,18 @@ Tensors compute(DefineContext& c) {
 
 OpDef op_array_pad() {
   return {.name = "array.pad",
-          .doc = "Elements added before and after each axis: a value, or the input's own by reflection, at the edge or wrapped round. Negative "
-                 "pads take elements off.",
+          .doc =
+              "Elements added before and after each axis: a value, or the input's own by reflection, at the edge or wrapped "
+              "round. Negative "
+              "pads take elements off.",
           .attrs = {required_attr("pads", AttrKind::Dims, "begins of all axes, then ends"),
                     attr("mode", "constant", "constant, reflect, edge or wrap")},
           .min_inputs = 1,
           .max_inputs = 2,
           .compute = compute,
-          .samples = {"f32[M,N] f32[] M=2 N=3 pads=[1,0,2,1]", "f32[M] M=5 pads=[2,3] mode=reflect", "f32[M,N] M=2 N=3 pads=[1,2,1,1] mode=edge",
-                      "i64[M] M=4 pads=[2,5] mode=wrap", "f32[M,N] M=4 N=4 pads=[-1,2,0,-2]", "f32[M] K=3 M=5 pads=[K,0]"}};
+          .samples = {"f32[M,N] f32[] M=2 N=3 pads=[1,0,2,1]", "f32[M] M=5 pads=[2,3] mode=reflect",
+                      "f32[M,N] M=2 N=3 pads=[1,2,1,1] mode=edge", "i64[M] M=4 pads=[2,5] mode=wrap",
+                      "f32[M,N] M=4 N=4 pads=[-1,2,0,-2]", "f32[M] K=3 M=5 pads=[K,0]"}};
 }
 
 }  // namespace pliant::ops

@@ -7,7 +7,8 @@ namespace {
 Tensors compute(DefineContext& c) {
   TRY(c.require_same_dtype(0, 1));
   TRY(require_domain(c, 0, kNumbers));
-  if (c.in(0)->rank() != 0 || c.in(1)->rank() != 0) return c.fail("shape-mismatch", "start and step of a range must have rank 0");
+  if (c.in(0)->rank() != 0 || c.in(1)->rank() != 0)
+    return c.fail("shape-mismatch", "start and step of a range must have rank 0");
   DType t = c.in(0)->dtype;
   return std::vector{c.te().map("y", {c.attr().as_dim("size")}, [&](const Index& i) {
     Scalar start = expr::make_cast(wide(t), (*c.in(0))({})), step = expr::make_cast(wide(t), (*c.in(1))({}));

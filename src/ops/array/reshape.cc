@@ -30,11 +30,16 @@ std::vector<Group> match_axes(expr::Context& ctx, const std::vector<Dim>& in, co
     Group g{i, i + 1, j, j + 1};
     Dim a = in[i], b = out[j];
     for (Side s; (s = smaller_side(ctx, a, b)) != Side::None;) {
-      if (s == Side::In && g.in_end < in.size()) a = a * in[g.in_end++];
-      else if (s == Side::Out && g.out_end < out.size()) b = b * out[g.out_end++];
-      else if (g.in_end < in.size()) a = a * in[g.in_end++];
-      else if (g.out_end < out.size()) b = b * out[g.out_end++];
-      else break;
+      if (s == Side::In && g.in_end < in.size())
+        a = a * in[g.in_end++];
+      else if (s == Side::Out && g.out_end < out.size())
+        b = b * out[g.out_end++];
+      else if (g.in_end < in.size())
+        a = a * in[g.in_end++];
+      else if (g.out_end < out.size())
+        b = b * out[g.out_end++];
+      else
+        break;
     }
     groups.push_back(g);
     i = g.in_end;
@@ -77,9 +82,9 @@ OpDef op_array_reshape() {
           .doc = "The same elements in row-major order under the shape `shape`.",
           .attrs = {required_attr("shape", AttrKind::Dims, "the final sizes")},
           .compute = compute,
-          .samples = {"f32[B,S,12] B=2 S=3 shape=[B,S,3,4]", "f32[B,S,3,4] B=2 S=3 shape=[B,S,12]", "f32[M,N] M=2 N=3 shape=[M*N]",
-                      "i64[6,4] shape=[8,1,3]", "f32[M,N] M=4 N=3 shape=[N,M]", "f32[1,M,1] M=3 shape=[M]", "f32[] shape=[1,1]",
-                      "f32[M,4,N] M=2 N=3 shape=[M*2,2,N]"}};
+          .samples = {"f32[B,S,12] B=2 S=3 shape=[B,S,3,4]", "f32[B,S,3,4] B=2 S=3 shape=[B,S,12]",
+                      "f32[M,N] M=2 N=3 shape=[M*N]", "i64[6,4] shape=[8,1,3]", "f32[M,N] M=4 N=3 shape=[N,M]",
+                      "f32[1,M,1] M=3 shape=[M]", "f32[] shape=[1,1]", "f32[M,4,N] M=2 N=3 shape=[M*2,2,N]"}};
 }
 
 }  // namespace pliant::ops

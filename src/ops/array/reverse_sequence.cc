@@ -6,7 +6,8 @@ namespace {
 
 Tensors compute(DefineContext& c) {
   const Tensor &x = c.in(0), &lengths = c.in(1);
-  size_t batch = TRY(c.axis(c.attr().as_int("batch_axis"), x->rank())), time = TRY(c.axis(c.attr().as_int("time_axis"), x->rank()));
+  size_t batch = TRY(c.axis(c.attr().as_int("batch_axis"), x->rank())),
+         time = TRY(c.axis(c.attr().as_int("time_axis"), x->rank()));
   if (batch == time) return c.fail("bad-attribute", "batch and time are the same axis");
   TRY(require_domain(c, 1, kInts));
   if (lengths->rank() != 1) return c.fail("shape-mismatch", "the lengths must have rank 1");

@@ -76,12 +76,16 @@ Tensors compute(DefineContext& c) {
 
 OpDef op_array_slice() {
   return {.name = "array.slice",
-          .doc = "Every step-th element from `starts` to before `ends` along `axes`, with Python's rules for negative and far bounds.",
-          .attrs = {required_attr("starts", AttrKind::Dims, "first positions"), required_attr("ends", AttrKind::Dims, "positions to stop before"),
+          .doc =
+              "Every step-th element from `starts` to before `ends` along `axes`, with Python's rules for negative and far "
+              "bounds.",
+          .attrs = {required_attr("starts", AttrKind::Dims, "first positions"),
+                    required_attr("ends", AttrKind::Dims, "positions to stop before"),
                     required_attr("axes", AttrKind::Ints, "the sliced axes"),
                     attr("steps", std::vector<int64_t>{}, "strides, not zero; empty: all 1")},
           .compute = compute,
-          .samples = {"f32[M,N] M=5 N=6 starts=[1,-3] ends=[9223372036854775807,-1] axes=[0,1]", "f32[M] M=7 starts=[-1] ends=[-9223372036854775807] axes=[0] steps=[-2]",
+          .samples = {"f32[M,N] M=5 N=6 starts=[1,-3] ends=[9223372036854775807,-1] axes=[0,1]",
+                      "f32[M] M=7 starts=[-1] ends=[-9223372036854775807] axes=[0] steps=[-2]",
                       "i64[M,4] M=5 starts=[0] ends=[M-1] axes=[0]", "f32[M] M=6 starts=[1] ends=[20] axes=[-1] steps=[3]",
                       "f32[M,N] M=4 N=3 starts=[N-M] ends=[M] axes=[0]", "f32[4] starts=[3] ends=[1] axes=[0]"}};
 }

@@ -11,12 +11,18 @@ Tensors compute(DefineContext& c) {
   const std::string& mode = c.attr().as_string("mode");
   if (mode != "linear" && mode != "circular") return c.fail("bad-attribute", "there is no mode '" + mode + "'");
   if (axis == 0) return c.fail("bad-attribute", "the axis of a tensor scatter cannot be the batch");
-  if (update->rank() != rank) return c.fail("shape-mismatch", "cache and update have ranks " + std::to_string(rank) + " and " + std::to_string(update->rank()));
+  if (update->rank() != rank)
+    return c.fail("shape-mismatch",
+                  "cache and update have ranks " + std::to_string(rank) + " and " + std::to_string(update->rank()));
   for (size_t k = 0; k < rank; ++k) {
-    if (k == axis) TRY(c.require_less_equal(update->shape[k], past->shape[k], "the update and the cache"));
-    else TRY(c.require_equal(update->shape[k], past->shape[k], "axis " + std::to_string(k) + " of cache and update"));
+    if (k == axis)
+      TRY(c.require_less_equal(update->shape[k], past->shape[k], "the update and the cache"));
+    else
+      TRY(c.require_equal(update->shape[k], past->shape[k], "axis " + std::to_string(k) + " of cache and update"));
   }
-  auto first = [&](Dim batch) { return c.has(2) ? expr::value(expr::make_cast(DType::I64, (*c.in(2))({batch}))) : c.dim(0); };
+  auto first = [&](Dim batch) {
+    return c.has(2) ? expr::value(expr::make_cast(DType::I64, (*c.in(2))({batch}))) : c.dim(0);
+  };
   if (c.has(2)) {
     TRY(require_domain(c, 2, kInts));
     if (c.in(2)->rank() != 1) return c.fail("shape-mismatch", "the write indices must have rank 1");
@@ -44,13 +50,18 @@ Tensors compute(DefineContext& c) {
 }  // namespace
 
 OpDef op_array_tensor_scatter() {
-  return {.name = "array.tensor_scatter",
-          .doc = "The cache with a window of `axis` overwritten by the update, from a position that each batch gives (0 without).",
-          .attrs = {attr("axis", -2, "the axis of the window"), attr("mode", "linear", "linear, or circular to go on at the start")},
-          .min_inputs = 2,
-          .max_inputs = 3,
-          .compute = compute,
-          .samples = {"f32[B,S,D] f32[B,T,D] i64[B]@0..3 B=2 S=4 T=2 D=3", "f32[B,S,D] f32[B,T,D] i64[B]@0..4 B=2 S=4 T=2 D=1 mode=circular", "f32[B,S,D] f32[B,T,D] B=1 S=3 T=1 D=2"}};
+  return {
+      .name = "array.tensor_scatter",
+      .doc =
+          "The cache with a window of `axis` overwritten by the update, from a position that each batch gives (0 without).",
+      .attrs = {attr("axis", -2, "the axis of the window"),
+                attr("mode", "linear", "linear, or circular to go on at the start")},
+      .min_inputs = 2,
+      .max_inputs = 3,
+      .compute = compute,
+      .samples = {"f32[B,S,D] f32[B,T,D] i64[B]@0..3 B=2 S=4 T=2 D=3",
+                  "f32[B,S,D] f32[B,T,D] i64[B]@0..4 B=2 S=4 T=2 D=1 mode=circular",
+                  "f32[B,S,D] f32[B,T,D] B=1 S=3 T=1 D=2"}};
 }
 
 }  // namespace pliant::ops

@@ -12,7 +12,8 @@ Result<std::vector<TensorType>> infer_types(DefineContext& c) {
   size_t axis = TRY(c.axis(c.attr().as_int("axis"), x->rank()));
   Dim k = c.attr().as_dim("k");
   TRY(c.require_less_equal(c.dim(0), k, "the number of elements asked for"));
-  TRY(c.require_less_equal(k, x->shape[axis], "the number of elements asked for and the size of axis " + std::to_string(axis)));
+  TRY(c.require_less_equal(k, x->shape[axis],
+                           "the number of elements asked for and the size of axis " + std::to_string(axis)));
   std::vector<Dim> shape = x->shape;
   shape[axis] = k;
   return std::vector{TensorType{x->dtype, shape}, TensorType{DType::I64, shape}};
@@ -49,19 +50,24 @@ Arrays reference(const Attrs& attrs, const std::vector<te::ArrayView>& in) {
 std::vector<Dim> ints(DefineContext& c) {
   AttrReader a = c.attr();
   size_t axis = c.axis(a.as_int("axis"), c.in(0)->rank()).value();
-  return {c.dim(static_cast<int64_t>(axis)), flag(c.ctx(), a.as_bool("largest")), flag(c.ctx(), a.as_bool("sorted")), a.as_dim("k")};
+  return {c.dim(static_cast<int64_t>(axis)), flag(c.ctx(), a.as_bool("largest")), flag(c.ctx(), a.as_bool("sorted")),
+          a.as_dim("k")};
 }
 
 }  // namespace
 
 OpDef op_array_top_k() {
   return {.name = "array.top_k",
-          .doc = "The k largest (or smallest) elements along `axis` and their positions, in order; of equals the earlier comes first.",
-          .attrs = {attr("axis", -1, "the axis"), required_attr("k", AttrKind::Dim, "how many"), attr("largest", true, "the largest, else the smallest"),
+          .doc =
+              "The k largest (or smallest) elements along `axis` and their positions, in order; of equals the earlier comes "
+              "first.",
+          .attrs = {attr("axis", -1, "the axis"), required_attr("k", AttrKind::Dim, "how many"),
+                    attr("largest", true, "the largest, else the smallest"),
                     attr("sorted", true, "in order; the order is kept in any case")},
           .outputs = 2,
           .kernel = {infer_types, reference, "top_k", ints},
-          .samples = {"f32[M,N] M=3 N=5 k=2 outputs=2", "i64[M,N] M=4 N=2 axis=0 k=3 largest=false outputs=2", "f32[M] M=5 K=3 k=K outputs=2"}};
+          .samples = {"f32[M,N] M=3 N=5 k=2 outputs=2", "i64[M,N] M=4 N=2 axis=0 k=3 largest=false outputs=2",
+                      "f32[M] M=5 K=3 k=K outputs=2"}};
 }
 
 }  // namespace pliant::ops

@@ -8,7 +8,8 @@ Tensors compute(DefineContext& c) {
   const Tensor& x = c.in(0);
   const std::vector<int64_t>& perm = c.attr().as_ints("perm");
   if (perm.size() != x->rank())
-    return c.fail("bad-attribute", "perm names " + std::to_string(perm.size()) + " axes of rank " + std::to_string(x->rank()));
+    return c.fail("bad-attribute",
+                  "perm names " + std::to_string(perm.size()) + " axes of rank " + std::to_string(x->rank()));
   std::vector<Dim> shape;
   std::vector<size_t> from;
   std::vector<bool> used(perm.size(), false);
@@ -33,7 +34,8 @@ OpDef op_array_transpose() {
           .doc = "Output axis k is axis perm[k] of the input.",
           .attrs = {required_attr("perm", AttrKind::Ints, "the order of the axes")},
           .compute = compute,
-          .samples = {"f32[M,N] M=3 N=5 perm=[1,0]", "i64[A,B,C,D] A=2 B=3 C=1 D=4 perm=[0,2,1,3]", "f16[A,B,C] A=2 B=3 C=2 perm=[2,0,1]"}};
+          .samples = {"f32[M,N] M=3 N=5 perm=[1,0]", "i64[A,B,C,D] A=2 B=3 C=1 D=4 perm=[0,2,1,3]",
+                      "f16[A,B,C] A=2 B=3 C=2 perm=[2,0,1]"}};
 }
 
 }  // namespace pliant::ops

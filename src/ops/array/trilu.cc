@@ -6,7 +6,8 @@ namespace {
 
 Tensors compute(DefineContext& c) {
   const Tensor& x = c.in(0);
-  if (x->rank() < 2) return c.fail("shape-mismatch", "a triangle needs rank 2 but the input has " + std::to_string(x->rank()));
+  if (x->rank() < 2)
+    return c.fail("shape-mismatch", "a triangle needs rank 2 but the input has " + std::to_string(x->rank()));
   Dim k = c.attr().has("k") ? c.attr().as_dim("k") : c.dim(0);
   bool upper = c.attr().as_bool("upper");
   size_t r = x->rank();
@@ -20,11 +21,12 @@ Tensors compute(DefineContext& c) {
 }  // namespace
 
 OpDef op_array_trilu() {
-  return {.name = "array.trilu",
-          .doc = "The matrix on and above (or below) diagonal `k`, zero elsewhere.",
-          .attrs = {optional_attr("k", AttrKind::Dim, "the diagonal; 0 when absent"), attr("upper", true, "the upper triangle")},
-          .compute = compute,
-          .samples = {"f32[M,N] M=3 N=4", "i64[B,M,N] B=2 M=3 N=3 upper=false k=-1", "f32[M,N] M=3 N=4 K=1 k=K"}};
+  return {
+      .name = "array.trilu",
+      .doc = "The matrix on and above (or below) diagonal `k`, zero elsewhere.",
+      .attrs = {optional_attr("k", AttrKind::Dim, "the diagonal; 0 when absent"), attr("upper", true, "the upper triangle")},
+      .compute = compute,
+      .samples = {"f32[M,N] M=3 N=4", "i64[B,M,N] B=2 M=3 N=3 upper=false k=-1", "f32[M,N] M=3 N=4 K=1 k=K"}};
 }
 
 }  // namespace pliant::ops

@@ -12,7 +12,10 @@ Tensors compute(DefineContext& c) {
 }  // namespace
 
 OpDef op_math_is_nan() {
-  return {.name = "math.is_nan", .doc = "Whether an element is NaN.", .compute = compute, .samples = {"f32[M,N] M=3 N=2", "f16[M] M=5"}};
+  return {.name = "math.is_nan",
+          .doc = "Whether an element is NaN.",
+          .compute = compute,
+          .samples = {"f32[M,N] M=3 N=2", "f16[M] M=5"}};
 }
 
 }  // namespace pliant::ops

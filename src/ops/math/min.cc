@@ -3,6 +3,8 @@
 
 namespace pliant::ops {
 
-OpDef op_math_min() { return make_binary_op("math.min", "The smaller of a and b; NaN wins.", expr::BinaryOp::Min, kNumbers); }
+OpDef op_math_min() {
+  return make_binary_op("math.min", "The smaller of a and b; NaN wins.", expr::BinaryOp::Min, kNumbers);
+}
 
 }  // namespace pliant::ops

@@ -23,7 +23,8 @@ OpDef op_math_mod() {
           .min_inputs = 2,
           .max_inputs = 2,
           .compute = compute,
-          .samples = {"i32[M] i32[M] M=7", "f32[M,N] f32[N] M=2 N=3 fmod=true", "i64[M] i64[] M=5 fmod=true", "f32[M] f32[M] M=5"}};
+          .samples = {"i32[M] i32[M] M=7", "f32[M,N] f32[N] M=2 N=3 fmod=true", "i64[M] i64[] M=5 fmod=true",
+                      "f32[M] f32[M] M=5"}};
 }
 
 }  // namespace pliant::ops

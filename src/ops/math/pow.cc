@@ -8,7 +8,8 @@ namespace {
 DType common_type(DType a, DType b) {
   if (a == b && is_float(a)) return a;
   if (is_int(a) && is_int(b)) return DType::I64;
-  if (a == DType::F64 || b == DType::F64 || (is_int(a) && byte_size(a) > 2) || (is_int(b) && byte_size(b) > 2)) return DType::F64;
+  if (a == DType::F64 || b == DType::F64 || (is_int(a) && byte_size(a) > 2) || (is_int(b) && byte_size(b) > 2))
+    return DType::F64;
   return DType::F32;
 }
 
@@ -32,7 +33,8 @@ OpDef op_math_pow() {
           .min_inputs = 2,
           .max_inputs = 2,
           .compute = compute,
-          .samples = {"f32[M,N] f32[N] M=3 N=4", "f32[M] i64[] M=5", "i32[M] i32[M] M=4", "i64[M] f32[M] M=4", "f16[M] f16[M] M=3"}};
+          .samples = {"f32[M,N] f32[N] M=3 N=4", "f32[M] i64[] M=5", "i32[M] i32[M] M=4", "i64[M] f32[M] M=4",
+                      "f16[M] f16[M] M=3"}};
 }
 
 }  // namespace pliant::ops

@@ -21,7 +21,8 @@ class Attention {
       return e_.fail("shape-mismatch", "queries, keys and values must all have rank 3 or 4");
     if (e_.has(4) != e_.has(5)) return e_.fail("input-count", "past keys and values are given together");
     dtype_ = e_.type(in[0]).dtype;
-    ValueId q = TRY(heads(in[0], "q_num_heads")), k = TRY(heads(in[1], "kv_num_heads")), v = TRY(heads(in[2], "kv_num_heads"));
+    ValueId q = TRY(heads(in[0], "q_num_heads")), k = TRY(heads(in[1], "kv_num_heads")),
+            v = TRY(heads(in[2], "kv_num_heads"));
     if (e_.has(4)) {
       past_ = shape(in[4])[2];
       k = TRY(e_.append("array.concat", Attrs{{"axis", int64_t{2}}}, {in[4], k}));
@@ -36,7 +37,8 @@ class Attention {
     double scale = e_.attr().as_float("scale");
     if (scale == 0) {
       Dim size = shape(q)[3];
-      if (!size.is_const()) return e_.fail("unsupported-shape", "the size of a head, " + size.str() + ", is not known, so scale must be given");
+      if (!size.is_const())
+        return e_.fail("unsupported-shape", "the size of a head, " + size.str() + ", is not known, so scale must be given");
       scale = 1.0 / std::sqrt(static_cast<double>(size.const_value()));
     }
     // Both factors are scaled by the root, which keeps halves from overflowing.
@@ -67,7 +69,9 @@ class Attention {
   const graph::Shape& shape(ValueId v) const { return e_.type(v).shape; }
   Result<ValueId> unary(const std::string& op, ValueId x) { return e_.append(op, {}, {x}); }
   Result<ValueId> binary(const std::string& op, ValueId a, ValueId b) { return e_.append("math." + op, {}, {a, b}); }
-  Result<ValueId> reshape(ValueId v, std::vector<Dim> s) { return e_.append("array.reshape", Attrs{{"shape", std::move(s)}}, {v}); }
+  Result<ValueId> reshape(ValueId v, std::vector<Dim> s) {
+    return e_.append("array.reshape", Attrs{{"shape", std::move(s)}}, {v});
+  }
   Dim num(int64_t v) const { return e_.ctx.constant(v); }
 
   // [batch, heads, length, size] from [batch, length, heads * size].
@@ -85,9 +89,11 @@ class Attention {
     graph::Shape s = shape(v);
     if (e_.ctx.proves_equal(s[1], wanted)) return v;
     if (!s[1].is_const() || !wanted.is_const() || s[1].const_value() == 0 || wanted.const_value() % s[1].const_value() != 0)
-      return e_.fail("shape-mismatch", "the heads of keys, " + s[1].str() + ", do not divide those of queries, " + wanted.str());
+      return e_.fail("shape-mismatch",
+                     "the heads of keys, " + s[1].str() + ", do not divide those of queries, " + wanted.str());
     Dim times = num(wanted.const_value() / s[1].const_value());
-    ValueId wide = TRY(e_.append("array.expand", Attrs{{"shape", std::vector<Dim>{s[0], s[1], times, s[2], s[3]}}}, {TRY(reshape(v, {s[0], s[1], num(1), s[2], s[3]}))}));
+    ValueId wide = TRY(e_.append("array.expand", Attrs{{"shape", std::vector<Dim>{s[0], s[1], times, s[2], s[3]}}},
+                                 {TRY(reshape(v, {s[0], s[1], num(1), s[2], s[3]}))}));
     return reshape(wide, {s[0], wanted, s[2], s[3]});
   }
 
@@ -112,14 +118,19 @@ class Attention {
     if (left >= 0 || right >= 0) {
       ValueId key = TRY(positions({num(1), keys_}, 1)), query = TRY(positions({queries_, num(1)}, 0));
       ValueId place = TRY(binary("add", query, TRY(offset())));
-      if (right >= 0) allowed = TRY(both(allowed, TRY(binary("le", key, TRY(binary("add", place, e_.scalar(DType::I64, static_cast<double>(right))))))));
-      if (left >= 0) allowed = TRY(both(allowed, TRY(binary("ge", key, TRY(binary("sub", place, e_.scalar(DType::I64, static_cast<double>(left))))))));
+      if (right >= 0)
+        allowed = TRY(both(
+            allowed, TRY(binary("le", key, TRY(binary("add", place, e_.scalar(DType::I64, static_cast<double>(right))))))));
+      if (left >= 0)
+        allowed = TRY(both(
+            allowed, TRY(binary("ge", key, TRY(binary("sub", place, e_.scalar(DType::I64, static_cast<double>(left))))))));
     }
     if (e_.has(6)) allowed = TRY(both(allowed, TRY(binary("lt", TRY(positions({num(1), keys_}, 1)), TRY(lengths())))));
     only_causal_ = causal && !e_.has(3) && !e_.has(6) && left < 0;
     ValueId bias = kNoValue;
     if (allowed != kNoValue)
-      bias = TRY(e_.append("math.where", {}, {allowed, e_.scalar(dtype_, 0), e_.scalar(dtype_, -std::numeric_limits<double>::infinity())}));
+      bias = TRY(e_.append("math.where", {},
+                           {allowed, e_.scalar(dtype_, 0), e_.scalar(dtype_, -std::numeric_limits<double>::infinity())}));
     if (mask == kNoValue || bools) return bias;
     return bias == kNoValue ? mask : TRY(binary("add", bias, mask));
   }
@@ -138,7 +149,8 @@ class Attention {
   Result<ValueId> offset() {
     if (past_) return e_.append("array.from_dims", Attrs{{"values", std::vector<Dim>{past_}}}, {});
     if (!e_.has(6)) return e_.scalar(DType::I64, 0);
-    return binary("sub", TRY(lengths()), TRY(e_.append("array.from_dims", Attrs{{"values", std::vector<Dim>{queries_}}}, {})));
+    return binary("sub", TRY(lengths()),
+                  TRY(e_.append("array.from_dims", Attrs{{"values", std::vector<Dim>{queries_}}}, {})));
   }
 
   Result<ValueId> lengths() {
@@ -170,20 +182,27 @@ Result<std::vector<ValueId>> expand(ExpandContext& e) { return Attention(e).run(
 
 OpDef op_nn_attention() {
   return {.name = "nn.attention",
-          .doc = "softmax(q k' * scale + bias) v by heads, with masks, a cache of keys and values, causal and windowed attention; outputs y, the present keys and "
-                 "values, and a stage of the scores.",
-          .attrs = {attr("is_causal", false, "no key after the query"), attr("q_num_heads", 0, "for inputs of rank 3"), attr("kv_num_heads", 0, "for inputs of rank 3"),
+          .doc =
+              "softmax(q k' * scale + bias) v by heads, with masks, a cache of keys and values, causal and windowed "
+              "attention; outputs y, the present keys and "
+              "values, and a stage of the scores.",
+          .attrs = {attr("is_causal", false, "no key after the query"), attr("q_num_heads", 0, "for inputs of rank 3"),
+                    attr("kv_num_heads", 0, "for inputs of rank 3"),
                     attr("scale", 0.0, "0: one over the root of the head's size"), attr("softcap", 0.0, "0: none"),
                     optional_attr("softmax_precision", AttrKind::DType, "type of the softmax; the inputs' when absent"),
                     attr("qk_matmul_output_mode", 0, "what the fourth output shows: scores, capped, biased or weights"),
-                    attr("left_window", -1, "keys that far before the query count; -1: all"), attr("right_window", -1, "keys that far after the query count; -1: all")},
+                    attr("left_window", -1, "keys that far before the query count; -1: all"),
+                    attr("right_window", -1, "keys that far after the query count; -1: all")},
           .min_inputs = 3,
           .max_inputs = 7,
           .outputs = 4,
           .expand = expand,
-          .samples = {"f32[B,2,S,4] f32[B,2,T,4] f32[B,2,T,3] B=2 S=3 T=5", "f32[B,S,8] f32[B,T,4] f32[B,T,4] B=2 S=3 T=3 q_num_heads=4 kv_num_heads=2 is_causal=true",
-                      "f32[B,2,S,4] f32[B,2,S,4] f32[B,2,S,4] f32[S,T] f32[B,2,P,4] f32[B,2,P,4] B=1 S=2 P=3 T=5 softcap=2.0 outputs=4 qk_matmul_output_mode=1",
-                      "f32[B,2,S,4] f32[B,2,T,4] f32[B,2,T,4] bool[S,T] _ _ i64[B]@1..4 B=2 S=2 T=4 outputs=1", "f16[B,1,S,4] f16[B,1,S,4] f16[B,1,S,4] B=1 S=4 left_window=1 right_window=1 softmax_precision=f32"}};
+          .samples = {"f32[B,2,S,4] f32[B,2,T,4] f32[B,2,T,3] B=2 S=3 T=5",
+                      "f32[B,S,8] f32[B,T,4] f32[B,T,4] B=2 S=3 T=3 q_num_heads=4 kv_num_heads=2 is_causal=true",
+                      "f32[B,2,S,4] f32[B,2,S,4] f32[B,2,S,4] f32[S,T] f32[B,2,P,4] f32[B,2,P,4] B=1 S=2 P=3 T=5 "
+                      "softcap=2.0 outputs=4 qk_matmul_output_mode=1",
+                      "f32[B,2,S,4] f32[B,2,T,4] f32[B,2,T,4] bool[S,T] _ _ i64[B]@1..4 B=2 S=2 T=4 outputs=1",
+                      "f16[B,1,S,4] f16[B,1,S,4] f16[B,1,S,4] B=1 S=4 left_window=1 right_window=1 softmax_precision=f32"}};
 }
 
 }  // namespace pliant::ops

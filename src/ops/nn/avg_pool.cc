@@ -26,10 +26,12 @@ OpDef op_nn_avg_pool() {
           .doc = "The mean of each window.",
           .attrs = pool_attrs() + std::vector<AttrSpec>{attr("count_include_pad", false, "pads count as zeros")},
           .compute = compute,
-          .samples = {"f32[B,2,H,W] B=2 H=5 W=6 kernel=[2,2] strides=[2,2]", "f32[B,1,H,W] B=1 H=5 W=5 kernel=[3,3] pads=[1,1,1,1]",
-                      "f32[B,1,H,W] B=1 H=4 W=4 kernel=[3,3] pads=[1,1,1,1] strides=[2,2] ceil_mode=true count_include_pad=true",
-                      "f32[B,H,W,2] B=1 H=4 W=5 kernel=[3,2] layout=NHWC pads=[1,0,1,1]", "f16[B,2,L] B=1 L=9 kernel=[3] dilations=[2] pads=[2,1]",
-                      "f32[B,1,H,W] B=1 H=5 W=4 kernel=[2,2] strides=[2,2] auto_pad=same_upper"}};
+          .samples = {
+              "f32[B,2,H,W] B=2 H=5 W=6 kernel=[2,2] strides=[2,2]", "f32[B,1,H,W] B=1 H=5 W=5 kernel=[3,3] pads=[1,1,1,1]",
+              "f32[B,1,H,W] B=1 H=4 W=4 kernel=[3,3] pads=[1,1,1,1] strides=[2,2] ceil_mode=true count_include_pad=true",
+              "f32[B,H,W,2] B=1 H=4 W=5 kernel=[3,2] layout=NHWC pads=[1,0,1,1]",
+              "f16[B,2,L] B=1 L=9 kernel=[3] dilations=[2] pads=[2,1]",
+              "f32[B,1,H,W] B=1 H=5 W=4 kernel=[2,2] strides=[2,2] auto_pad=same_upper"}};
 }
 
 }  // namespace pliant::ops

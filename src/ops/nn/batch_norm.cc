@@ -42,7 +42,8 @@ Tensors compute(DefineContext& c) {
   Tensor y = c.te().map("y", x->shape, [&](const Index& i) {
     Index kept = kept_index(axes, i, c.ctx());
     Dim at = position(i);
-    return expr::make_cast(x->dtype, (value(i) - (*s.mean)(kept)) * ((*s.inverse_deviation)(kept) * param(1, at)) + param(2, at));
+    return expr::make_cast(x->dtype,
+                           (value(i) - (*s.mean)(kept)) * ((*s.inverse_deviation)(kept)*param(1, at)) + param(2, at));
   });
   auto running = [&](size_t k, const Tensor& current) {
     return c.te().map("running", {channels}, [&](const Index& i) {
@@ -58,15 +59,19 @@ Tensors compute(DefineContext& c) {
 
 OpDef op_nn_batch_norm() {
   return {.name = "nn.batch_norm",
-          .doc = "(x - mean) / sqrt(variance + epsilon) * scale + bias for each channel; training uses and returns running statistics.",
+          .doc =
+              "(x - mean) / sqrt(variance + epsilon) * scale + bias for each channel; training uses and returns running "
+              "statistics.",
           .attrs = {attr("epsilon", 1e-5, "added to the variance"), attr("training", false, "statistics of the batch"),
                     attr("momentum", 0.9, "weight of the old running statistics"), layout_attr()},
           .min_inputs = 5,
           .max_inputs = 5,
           .outputs = 3,
           .compute = compute,
-          .samples = {"f32[B,C,H,W] f32[C] f32[C] f32[C] f32[C]@1..3 B=2 C=3 H=2 W=4", "f32[B,H,C] f32[C] f32[C] f32[C] f32[C]@1..3 B=2 C=3 H=2 layout=NHWC",
-                      "f32[B,C,H] f32[C] f32[C] f32[C] f32[C]@1..3 B=2 C=3 H=5 training=true outputs=3", "f16[B,C] f16[C] f16[C] f16[C] f16[C]@1..2 B=3 C=2"}};
+          .samples = {"f32[B,C,H,W] f32[C] f32[C] f32[C] f32[C]@1..3 B=2 C=3 H=2 W=4",
+                      "f32[B,H,C] f32[C] f32[C] f32[C] f32[C]@1..3 B=2 C=3 H=2 layout=NHWC",
+                      "f32[B,C,H] f32[C] f32[C] f32[C] f32[C]@1..3 B=2 C=3 H=5 training=true outputs=3",
+                      "f16[B,C] f16[C] f16[C] f16[C] f16[C]@1..2 B=3 C=2"}};
 }
 
 }  // namespace pliant::ops

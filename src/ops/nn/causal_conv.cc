@@ -10,7 +10,8 @@ Tensors compute(DefineContext& c) {
   TRY(require_domain(c, 0, kFloats));
   TRY(c.require_same_dtype(0, 1));
   const std::string& activation = c.attr().as_string("activation");
-  if (activation != "none" && activation != "silu" && activation != "swish") return c.fail("bad-attribute", "there is no activation '" + activation + "'");
+  if (activation != "none" && activation != "silu" && activation != "swish")
+    return c.fail("bad-attribute", "there is no activation '" + activation + "'");
   if (x->rank() != 3 || w->rank() != 3) return c.fail("shape-mismatch", "input and weight must have rank 3");
   Dim k = w->shape[2], before = k - 1, length = x->shape[2];
   TRY(c.require_equal(w->shape[0], x->shape[1], "the channels of weight and input"));
@@ -40,7 +41,8 @@ Tensors compute(DefineContext& c) {
     if (activation != "none") v = v * unary(UnaryOp::Sigmoid, v);
     return expr::make_cast(x->dtype, v);
   });
-  Tensor present = c.te().map("present", {x->shape[0], x->shape[1], before}, [&](const Index& i) { return at(i[0], i[1], length + i[2]); });
+  Tensor present = c.te().map("present", {x->shape[0], x->shape[1], before},
+                              [&](const Index& i) { return at(i[0], i[1], length + i[2]); });
   return std::vector{y, present};
 }
 
@@ -54,7 +56,8 @@ OpDef op_nn_causal_conv() {
           .max_inputs = 4,
           .outputs = 2,
           .compute = compute,
-          .samples = {"f32[B,C,L] f32[C,1,3] f32[C] f32[B,C,2] B=2 C=3 L=4 outputs=2", "f32[B,C,L] f32[C,1,4] B=1 C=2 L=2 activation=silu outputs=2"}};
+          .samples = {"f32[B,C,L] f32[C,1,3] f32[C] f32[B,C,2] B=2 C=3 L=4 outputs=2",
+                      "f32[B,C,L] f32[C,1,4] B=1 C=2 L=2 activation=silu outputs=2"}};
 }
 
 }  // namespace pliant::ops

@@ -12,7 +12,8 @@ struct Axis {
 Result<std::vector<Axis>> read_axes(DefineContext& c, const std::vector<Dim>& input, const std::vector<Dim>& kernel) {
   size_t n = input.size();
   AttrReader a = c.attr();
-  std::vector<int64_t> strides = a.as_ints("strides"), dilations = a.as_ints("dilations"), extra = a.as_ints("output_padding");
+  std::vector<int64_t> strides = a.as_ints("strides"), dilations = a.as_ints("dilations"),
+                       extra = a.as_ints("output_padding");
   std::vector<Dim> pads = a.as_dims("pads");
   const std::vector<Dim>& wanted = a.as_dims("output_shape");
   const std::string& auto_pad = a.as_string("auto_pad");
@@ -20,8 +21,10 @@ Result<std::vector<Axis>> read_axes(DefineContext& c, const std::vector<Dim>& in
   if (dilations.empty()) dilations.assign(n, 1);
   if (extra.empty()) extra.assign(n, 0);
   if (pads.empty() || auto_pad != "notset") pads.assign(2 * n, c.dim(0));
-  if (strides.size() != n || dilations.size() != n || extra.size() != n || pads.size() != 2 * n || (!wanted.empty() && wanted.size() != n))
-    return c.fail("bad-attribute", "strides, dilations, output_padding, pads and output_shape do not fit " + std::to_string(n) + " spatial axes");
+  if (strides.size() != n || dilations.size() != n || extra.size() != n || pads.size() != 2 * n ||
+      (!wanted.empty() && wanted.size() != n))
+    return c.fail("bad-attribute", "strides, dilations, output_padding, pads and output_shape do not fit " +
+                                       std::to_string(n) + " spatial axes");
   std::vector<Axis> axes;
   for (size_t k = 0; k < n; ++k) {
     if (strides[k] < 1 || dilations[k] < 1) return c.fail("bad-attribute", "strides and dilations must be positive");
@@ -58,7 +61,9 @@ Tensors compute(DefineContext& c) {
   TRY(require_domain(c, 0, kNumbers));
   TRY(c.require_same_dtype(0, 1));
   Layout layout = TRY(read_layout(c, x->rank()));
-  if (w->rank() != x->rank()) return c.fail("shape-mismatch", "the weight has rank " + std::to_string(w->rank()) + " but the input " + std::to_string(x->rank()));
+  if (w->rank() != x->rank())
+    return c.fail("shape-mismatch",
+                  "the weight has rank " + std::to_string(w->rank()) + " but the input " + std::to_string(x->rank()));
   int64_t group = c.attr().as_int("group");
   if (group < 1) return c.fail("bad-attribute", "group must be positive");
   Dim channels = x->shape[layout.channel_axis()], group_out = w->shape[1], group_in = expr::floordiv(w->shape[0], group);
@@ -100,15 +105,20 @@ Tensors compute(DefineContext& c) {
 OpDef op_nn_conv_transpose() {
   return {.name = "nn.conv_transpose",
           .doc = "The transpose of a convolution: inputs spread over windows of the output that are added up, plus a bias.",
-          .attrs = window_attrs() + std::vector<AttrSpec>{attr("group", 1, "channels are split into this many groups"), layout_attr(),
-                                                          attr("output_padding", std::vector<int64_t>{}, "added to the output's end; empty: none"),
-                                                          attr("output_shape", std::vector<Dim>{}, "spatial sizes; the pads follow from them")},
+          .attrs =
+              window_attrs() +
+              std::vector<AttrSpec>{attr("group", 1, "channels are split into this many groups"), layout_attr(),
+                                    attr("output_padding", std::vector<int64_t>{}, "added to the output's end; empty: none"),
+                                    attr("output_shape", std::vector<Dim>{}, "spatial sizes; the pads follow from them")},
           .min_inputs = 2,
           .max_inputs = 3,
           .compute = compute,
-          .samples = {"f32[B,2,H,W] f32[2,3,2,2] f32[3] B=1 H=3 W=4 strides=[2,2]", "f32[B,1,H,W] f32[1,2,3,3] B=1 H=3 W=3 strides=[3,2] output_padding=[1,1]",
-                      "f32[B,4,L] f32[4,1,3] B=2 L=5 group=2 pads=[1,0] dilations=[2]", "f32[B,H,W,2] f32[2,3,3,3] B=1 H=3 W=2 layout=NHWC strides=[2,2] pads=[1,1,1,1]",
-                      "f32[B,1,H,W] f32[1,2,3,3] B=1 H=3 W=3 strides=[2,2] auto_pad=same_upper", "f32[B,1,L] f32[1,1,3] B=1 L=3 strides=[3] output_shape=[10]"}};
+          .samples = {"f32[B,2,H,W] f32[2,3,2,2] f32[3] B=1 H=3 W=4 strides=[2,2]",
+                      "f32[B,1,H,W] f32[1,2,3,3] B=1 H=3 W=3 strides=[3,2] output_padding=[1,1]",
+                      "f32[B,4,L] f32[4,1,3] B=2 L=5 group=2 pads=[1,0] dilations=[2]",
+                      "f32[B,H,W,2] f32[2,3,3,3] B=1 H=3 W=2 layout=NHWC strides=[2,2] pads=[1,1,1,1]",
+                      "f32[B,1,H,W] f32[1,2,3,3] B=1 H=3 W=3 strides=[2,2] auto_pad=same_upper",
+                      "f32[B,1,L] f32[1,1,3] B=1 L=3 strides=[3] output_shape=[10]"}};
 }
 
 }  // namespace pliant::ops

@@ -12,7 +12,8 @@ Tensors compute(DefineContext& c) {
   if (axis + 1 == x->rank()) return c.fail("bad-attribute", "the last axis holds the parts and cannot be transformed");
   bool inverse = c.attr().as_bool("inverse"), onesided = c.attr().as_bool("onesided");
   Dim parts = x->shape.back(), size = x->shape[axis];
-  if (!parts.is_const(1) && !parts.is_const(2)) return c.fail("shape-mismatch", "the last axis has " + parts.str() + " parts but must have 1 or 2");
+  if (!parts.is_const(1) && !parts.is_const(2))
+    return c.fail("shape-mismatch", "the last axis has " + parts.str() + " parts but must have 1 or 2");
   Dim length = c.attr().has("length") ? c.attr().as_dim("length") : inverse && onesided ? (size - 1) * 2 : size;
   DType work = DType::F64;  // cancelling sums
   // Samples behind the input are zero. From half a spectrum the other half is its mirror, conjugate.
@@ -22,7 +23,8 @@ Tensors compute(DefineContext& c) {
     at[axis] = source;
     at.back() = c.dim(part);
     Scalar v = expr::make_cast(work, (*x)(at)), zero = constant_like(v, 0);
-    if (inverse && onesided && part == 1) v = expr::make_select(expr::less(n, length - n), v, expr::make_select(expr::equal(n * 2, length), v, -v));
+    if (inverse && onesided && part == 1)
+      v = expr::make_select(expr::less(n, length - n), v, expr::make_select(expr::equal(n * 2, length), v, -v));
     return c.ctx().proves_less_equal(length, size) ? v : expr::make_select(expr::less(source, size), v, zero);
   };
   std::vector<Dim> shape = x->shape;
@@ -44,11 +46,14 @@ Tensors compute(DefineContext& c) {
 OpDef op_nn_dft() {
   return {.name = "nn.dft",
           .doc = "The discrete Fourier transform along `axis`, or its inverse; real and imaginary parts are the last axis.",
-          .attrs = {required_attr("axis", AttrKind::Int, "the transformed axis"), optional_attr("length", AttrKind::Dim, "samples; the axis' size when absent"),
-                    attr("inverse", false, "the inverse transform"), attr("onesided", false, "half of the spectrum of a real signal")},
+          .attrs = {required_attr("axis", AttrKind::Int, "the transformed axis"),
+                    optional_attr("length", AttrKind::Dim, "samples; the axis' size when absent"),
+                    attr("inverse", false, "the inverse transform"),
+                    attr("onesided", false, "half of the spectrum of a real signal")},
           .compute = compute,
-          .samples = {"f32[B,N,1] B=2 N=5 axis=1", "f32[B,N,2] B=2 N=4 axis=-2 inverse=true", "f32[B,N,1] B=1 N=6 axis=1 onesided=true",
-                      "f32[B,N,2] B=1 N=4 axis=1 inverse=true onesided=true", "f64[N,M,2] N=4 M=2 axis=0 length=6"}};
+          .samples = {"f32[B,N,1] B=2 N=5 axis=1", "f32[B,N,2] B=2 N=4 axis=-2 inverse=true",
+                      "f32[B,N,1] B=1 N=6 axis=1 onesided=true", "f32[B,N,2] B=1 N=4 axis=1 inverse=true onesided=true",
+                      "f64[N,M,2] N=4 M=2 axis=0 length=6"}};
 }
 
 }  // namespace pliant::ops

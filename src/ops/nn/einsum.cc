@@ -42,11 +42,13 @@ Result<Equation> parse(DefineContext& c, std::string text) {
   size_t begin = 0;
   for (size_t n = 0; n < c.input_count(); ++n) {
     size_t end = std::min(left.find(',', begin), left.size());
-    if (begin > left.size()) return c.fail("bad-attribute", "the equation '" + text + "' has fewer terms than there are inputs");
+    if (begin > left.size())
+      return c.fail("bad-attribute", "the equation '" + text + "' has fewer terms than there are inputs");
     std::string term = left.substr(begin, end - begin);
     Labels labels = TRY(parse_term(c, term, static_cast<int64_t>(c.in(n)->rank())));
     if (labels.size() != c.in(n)->rank())
-      return c.fail("shape-mismatch", "the term '" + term + "' does not fit an input of rank " + std::to_string(c.in(n)->rank()));
+      return c.fail("shape-mismatch",
+                    "the term '" + term + "' does not fit an input of rank " + std::to_string(c.in(n)->rank()));
     for (int l : labels) {
       ++uses[l];
       ellipsis = std::max<int64_t>(ellipsis, -l);
@@ -54,7 +56,8 @@ Result<Equation> parse(DefineContext& c, std::string text) {
     eq.inputs.push_back(std::move(labels));
     begin = end + 1;
   }
-  if (begin <= left.size()) return c.fail("bad-attribute", "the equation '" + text + "' has more terms than there are inputs");
+  if (begin <= left.size())
+    return c.fail("bad-attribute", "the equation '" + text + "' has more terms than there are inputs");
   if (arrow != std::string::npos) {
     std::string right = text.substr(arrow + 2);
     int64_t letters = static_cast<int64_t>(std::count_if(right.begin(), right.end(), [](char ch) { return ch != '.'; }));
@@ -103,7 +106,8 @@ Tensors compute(DefineContext& c) {
     }
     return all;
   };
-  if (extent.empty()) return std::vector{c.te().map("y", shape, [&](const Index& o) { return expr::make_cast(t, product(o, {})); })};
+  if (extent.empty())
+    return std::vector{c.te().map("y", shape, [&](const Index& o) { return expr::make_cast(t, product(o, {})); })};
   Tensor sum = c.te().reduce("sum", shape, extent, te::Combiner::Sum, product);
   if (work == t) return std::vector{sum};
   return std::vector{c.te().map("y", shape, [&](const Index& o) { return expr::make_cast(t, (*sum)(o)); })};
@@ -114,12 +118,15 @@ Tensors compute(DefineContext& c) {
 OpDef op_nn_einsum() {
   return {.name = "nn.einsum",
           .doc = "The sum, over the letters that the output lacks, of the products of the inputs at the letters' positions.",
-          .attrs = {required_attr("equation", AttrKind::String, "terms of letters and ellipses, and the output's after an arrow")},
+          .attrs = {required_attr("equation", AttrKind::String,
+                                  "terms of letters and ellipses, and the output's after an arrow")},
           .min_inputs = 1,
           .max_inputs = -1,
           .compute = compute,
-          .samples = {"f32[M,K] f32[K,N] M=2 K=3 N=4 equation=ij,jk->ik", "f32[B,M,K] f32[B,K,N] B=2 M=2 K=3 N=2 equation=...ij,...jk", "f32[M,M] M=3 equation=ii",
-                      "f32[M,N] M=3 N=2 equation=ij->ji", "f32[A,B,M,M] A=2 B=2 M=3 equation=...ii->...i", "f16[M] f16[N] M=2 N=3 equation=i,j"}};
+          .samples = {"f32[M,K] f32[K,N] M=2 K=3 N=4 equation=ij,jk->ik",
+                      "f32[B,M,K] f32[B,K,N] B=2 M=2 K=3 N=2 equation=...ij,...jk", "f32[M,M] M=3 equation=ii",
+                      "f32[M,N] M=3 N=2 equation=ij->ji", "f32[A,B,M,M] A=2 B=2 M=3 equation=...ii->...i",
+                      "f16[M] f16[N] M=2 N=3 equation=i,j"}};
 }
 
 }  // namespace pliant::ops

@@ -6,7 +6,8 @@ namespace {
 
 Tensors compute(DefineContext& c) {
   const std::string& approximate = c.attr().as_string("approximate");
-  if (approximate != "none" && approximate != "tanh") return c.fail("bad-attribute", "there is no approximation '" + approximate + "'");
+  if (approximate != "none" && approximate != "tanh")
+    return c.fail("bad-attribute", "there is no approximation '" + approximate + "'");
   bool by_tanh = approximate == "tanh";
   return map_floats(c, [=](DefineContext&, Scalar x) {
     if (by_tanh) {

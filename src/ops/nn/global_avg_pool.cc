@@ -10,10 +10,10 @@ Tensors compute(DefineContext& c) {
   const Tensor& x = c.in(0);
   ReducedAxes axes = TRY(reduced_axes(c, x->shape, TRY(spatial_axes(c))));
   DType work = wide(x->dtype);
-  Tensor sum = reduce_kept(c, "sum", axes, te::Combiner::Sum, [&](const Index& i) { return expr::make_cast(work, (*x)(i)); });
-  return std::vector{c.te().map("y", axes.kept, [&](const Index& i) {
-    return expr::make_cast(x->dtype, (*sum)(i) / number(work, axes.count));
-  })};
+  Tensor sum =
+      reduce_kept(c, "sum", axes, te::Combiner::Sum, [&](const Index& i) { return expr::make_cast(work, (*x)(i)); });
+  return std::vector{c.te().map(
+      "y", axes.kept, [&](const Index& i) { return expr::make_cast(x->dtype, (*sum)(i) / number(work, axes.count)); })};
 }
 
 }  // namespace

@@ -14,12 +14,15 @@ class GridSample {
     TRY(require_domain(c_, 0, kNumbers));
     TRY(require_domain(c_, 1, kFloats));
     const std::string &mode = c_.attr().as_string("mode"), &padding = c_.attr().as_string("padding");
-    if (mode != "linear" && mode != "nearest" && mode != "cubic") return c_.fail("bad-attribute", "there is no mode '" + mode + "'");
-    if (padding != "zeros" && padding != "border" && padding != "reflection") return c_.fail("bad-attribute", "there is no padding '" + padding + "'");
+    if (mode != "linear" && mode != "nearest" && mode != "cubic")
+      return c_.fail("bad-attribute", "there is no mode '" + mode + "'");
+    if (padding != "zeros" && padding != "border" && padding != "reflection")
+      return c_.fail("bad-attribute", "there is no padding '" + padding + "'");
     padding_ = padding == "zeros" ? Padding::Zeros : padding == "border" ? Padding::Border : Padding::Reflection;
     corners_ = c_.attr().as_bool("align_corners");
     if ((x_->rank() != 4 && x_->rank() != 5) || grid_->rank() != x_->rank())
-      return c_.fail("shape-mismatch", "input and grid have ranks " + std::to_string(x_->rank()) + " and " + std::to_string(grid_->rank()) + " but must both have 4 or 5");
+      return c_.fail("shape-mismatch", "input and grid have ranks " + std::to_string(x_->rank()) + " and " +
+                                           std::to_string(grid_->rank()) + " but must both have 4 or 5");
     n_ = x_->rank() - 2;
     TRY(c_.require_equal(grid_->shape[0], x_->shape[0], "the batches of grid and input"));
     TRY(c_.require_equal(grid_->shape.back(), c_.dim(static_cast<int64_t>(n_)), "the coordinates of a position"));
@@ -48,10 +51,12 @@ class GridSample {
 
   // A coordinate folded back at the borders of axis k.
   Scalar reflect(Scalar v, size_t k) const {
-    Scalar size = number(work(), x_->shape[k + 2]), low = constant_like(v, corners_ ? 0 : -0.5), high = corners_ ? size - 1 : size - 0.5, range = high - low;
+    Scalar size = number(work(), x_->shape[k + 2]), low = constant_like(v, corners_ ? 0 : -0.5),
+           high = corners_ ? size - 1 : size - 0.5, range = high - low;
     Scalar is_point = make_binary(BinaryOp::Le, range, constant_like(v, 0));
     Scalar safe = expr::make_select(is_point, constant_like(v, 1), range);
-    Scalar from_low = unary(UnaryOp::Abs, v - low), turns = unary(UnaryOp::Floor, from_low / safe), rest = from_low - turns * safe;
+    Scalar from_low = unary(UnaryOp::Abs, v - low), turns = unary(UnaryOp::Floor, from_low / safe),
+           rest = from_low - turns * safe;
     Scalar even = same_value(make_binary(BinaryOp::Mod, turns, constant_like(v, 2)), constant_like(v, 0));
     return expr::make_select(is_point, low, expr::make_select(even, low + rest, high - rest));
   }
@@ -95,7 +100,8 @@ class GridSample {
     return read(i, places);
   }
 
-  // The weighted sum over taps of the axes from the innermost outwards: `left` axes are to do, `chosen` holds the places of the others.
+  // The weighted sum over taps of the axes from the innermost outwards: `left` axes are to do, `chosen` holds the places of
+  // the others.
   Scalar weighted(const Index& i, int64_t taps, size_t left, std::vector<Place> chosen) const {
     if (left == 0) return read(i, chosen);
     size_t k = left - 1;
@@ -131,14 +137,19 @@ Tensors compute(DefineContext& c) { return GridSample(c).run(); }
 
 OpDef op_nn_grid_sample() {
   return {.name = "nn.grid_sample",
-          .doc = "The input at the positions of a grid, whose -1 and 1 are its borders, by the nearest element or by linear or cubic interpolation.",
-          .attrs = {attr("mode", "linear", "linear, nearest or cubic"), attr("padding", "zeros", "zeros, border or reflection: what lies outside"),
+          .doc =
+              "The input at the positions of a grid, whose -1 and 1 are its borders, by the nearest element or by linear or "
+              "cubic interpolation.",
+          .attrs = {attr("mode", "linear", "linear, nearest or cubic"),
+                    attr("padding", "zeros", "zeros, border or reflection: what lies outside"),
                     attr("align_corners", false, "-1 and 1 are the middles of the outer pixels")},
           .min_inputs = 2,
           .max_inputs = 2,
           .compute = compute,
-          .samples = {"f32[B,C,H,W] f32[B,P,Q,2] B=2 C=1 H=3 W=4 P=2 Q=3", "f32[B,1,H,W] f32[B,P,Q,2] B=1 H=3 W=4 P=2 Q=2 mode=nearest padding=border align_corners=true",
-                      "f32[B,1,H,W] f32[B,P,Q,2] B=1 H=4 W=4 P=2 Q=2 mode=cubic padding=reflection", "f32[B,1,D,H,W] f32[B,P,Q,R,3] B=1 D=2 H=3 W=2 P=2 Q=1 R=2 padding=reflection"}};
+          .samples = {"f32[B,C,H,W] f32[B,P,Q,2] B=2 C=1 H=3 W=4 P=2 Q=3",
+                      "f32[B,1,H,W] f32[B,P,Q,2] B=1 H=3 W=4 P=2 Q=2 mode=nearest padding=border align_corners=true",
+                      "f32[B,1,H,W] f32[B,P,Q,2] B=1 H=4 W=4 P=2 Q=2 mode=cubic padding=reflection",
+                      "f32[B,1,D,H,W] f32[B,P,Q,R,3] B=1 D=2 H=3 W=2 P=2 Q=1 R=2 padding=reflection"}};
 }
 
 }  // namespace pliant::ops

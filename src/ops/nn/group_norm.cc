@@ -43,15 +43,20 @@ Tensors compute(DefineContext& c) {
 }  // namespace
 
 OpDef op_nn_group_norm() {
-  return {.name = "nn.group_norm",
-          .doc = "Values scaled to mean 0 and variance 1 over each group of channels and the spatial axes, then scaled and shifted.",
-          .attrs = {required_attr("groups", AttrKind::Int, "the number of groups"), attr("epsilon", 1e-5, "added to the variance"),
-                    attr("stash", DType::F32, "the type of the statistics; f64 for f64 inputs"),
-                    attr("per_group", false, "scale and bias have one element a group, not a channel")},
-          .min_inputs = 3,
-          .max_inputs = 3,
-          .compute = compute,
-          .samples = {"f32[B,4,H,W] f32[4] f32[4] B=2 H=3 W=2 groups=2", "f16[B,6,L] f16[3] f16[3] B=2 L=5 groups=3 per_group=true", "f32[B,C] f32[C] f32[C] B=2 C=4 groups=2"}};
+  return {
+      .name = "nn.group_norm",
+      .doc =
+          "Values scaled to mean 0 and variance 1 over each group of channels and the spatial axes, then scaled and "
+          "shifted.",
+      .attrs = {required_attr("groups", AttrKind::Int, "the number of groups"),
+                attr("epsilon", 1e-5, "added to the variance"),
+                attr("stash", DType::F32, "the type of the statistics; f64 for f64 inputs"),
+                attr("per_group", false, "scale and bias have one element a group, not a channel")},
+      .min_inputs = 3,
+      .max_inputs = 3,
+      .compute = compute,
+      .samples = {"f32[B,4,H,W] f32[4] f32[4] B=2 H=3 W=2 groups=2",
+                  "f16[B,6,L] f16[3] f16[3] B=2 L=5 groups=3 per_group=true", "f32[B,C] f32[C] f32[C] B=2 C=4 groups=2"}};
 }
 
 }  // namespace pliant::ops

@@ -20,7 +20,7 @@ Tensors compute(DefineContext& c) {
   return std::vector{c.te().map("y", x->shape, [&](const Index& i) {
     Index kept = kept_index(axes, i, c.ctx());
     Scalar scale = expr::make_cast(work, (*c.in(1))({i[1]})), bias = expr::make_cast(work, (*c.in(2))({i[1]}));
-    return expr::make_cast(x->dtype, (value(i) - (*s.mean)(kept)) * (*s.inverse_deviation)(kept) * scale + bias);
+    return expr::make_cast(x->dtype, (value(i) - (*s.mean)(kept)) * (*s.inverse_deviation)(kept)*scale + bias);
   })};
 }
 

@@ -1,5 +1,5 @@
-// Normalisation over the last axes: (x - mean) / sqrt(variance + epsilon) * scale + bias. Statistics and the normalised value are computed
-// in `stash`; the scaling happens in the input's type.
+// Normalisation over the last axes: (x - mean) / sqrt(variance + epsilon) * scale + bias. Statistics and the normalised
+// value are computed in `stash`; the scaling happens in the input's type.
 #include "ops/normalise.h"
 
 namespace pliant::ops {
@@ -34,16 +34,19 @@ Tensors compute(DefineContext& c) {
 
 OpDef op_nn_layer_norm() {
   return {.name = "nn.layer_norm",
-          .doc = "Values scaled to mean 0 and variance 1 over `axis` and all after it, then scaled and shifted; with the mean and the "
-                 "inverse deviation as further outputs.",
+          .doc =
+              "Values scaled to mean 0 and variance 1 over `axis` and all after it, then scaled and shifted; with the mean "
+              "and the "
+              "inverse deviation as further outputs.",
           .attrs = {attr("axis", -1, "the first normalised axis"), attr("epsilon", 1e-5, "added to the variance"),
                     attr("stash", DType::F32, "the type of the statistics; f64 for f64 inputs")},
           .min_inputs = 1,
           .max_inputs = 3,
           .outputs = 3,
           .compute = compute,
-          .samples = {"f32[M,N] f32[N] f32[N] M=3 N=5", "f32[A,B,C] f32[B,C] A=2 B=3 C=4 axis=1", "f16[M,N] f16[N] f16[N] M=2 N=8 outputs=3",
-                      "f64[M,N] M=2 N=4 epsilon=0.1", "f32[A,B,C] f32[1,C] f32[B,1] A=2 B=3 C=4 axis=1"}};
+          .samples = {"f32[M,N] f32[N] f32[N] M=3 N=5", "f32[A,B,C] f32[B,C] A=2 B=3 C=4 axis=1",
+                      "f16[M,N] f16[N] f16[N] M=2 N=8 outputs=3", "f64[M,N] M=2 N=4 epsilon=0.1",
+                      "f32[A,B,C] f32[1,C] f32[B,1] A=2 B=3 C=4 axis=1"}};
 }
 
 }  // namespace pliant::ops

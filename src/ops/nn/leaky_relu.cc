@@ -6,9 +6,8 @@ namespace {
 
 Tensors compute(DefineContext& c) {
   double alpha = c.attr().as_float("alpha");
-  return map_floats(c, [=](DefineContext&, Scalar x) {
-    return expr::make_select(greater_equal(x, constant_like(x, 0)), x, x * alpha);
-  });
+  return map_floats(
+      c, [=](DefineContext&, Scalar x) { return expr::make_select(greater_equal(x, constant_like(x, 0)), x, x * alpha); });
 }
 
 }  // namespace

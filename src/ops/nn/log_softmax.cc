@@ -7,7 +7,8 @@ namespace {
 Tensors compute(DefineContext& c) {
   const Tensor& x = c.in(0);
   SoftmaxParts p = TRY(softmax_parts(c));
-  Tensor sum = reduce_kept(c, "sum", p.axes, te::Combiner::Sum, [&](const Index& i) { return unary(UnaryOp::Exp, p.shifted(i)); });
+  Tensor sum =
+      reduce_kept(c, "sum", p.axes, te::Combiner::Sum, [&](const Index& i) { return unary(UnaryOp::Exp, p.shifted(i)); });
   Tensor log = c.te().map("log", p.axes.kept, [&](const Index& i) { return unary(UnaryOp::Log, (*sum)(i)); });
   return std::vector{c.te().map("y", x->shape, [&](const Index& i) {
     return expr::make_cast(x->dtype, p.shifted(i) - (*log)(kept_index(p.axes, i, c.ctx())));

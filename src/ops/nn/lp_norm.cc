@@ -12,9 +12,11 @@ Tensors compute(DefineContext& c) {
   DType work = wide(x->dtype);
   ReducedAxes axes = TRY(reduced_axes(c, x->shape, {c.attr().as_int("axis")}));
   auto value = [&](const Index& i) { return expr::make_cast(work, (*x)(i)); };
-  Tensor sum = reduce_kept(c, "sum", axes, te::Combiner::Sum, [&](const Index& i) { return p == 1 ? unary(UnaryOp::Abs, value(i)) : value(i) * value(i); });
+  Tensor sum = reduce_kept(c, "sum", axes, te::Combiner::Sum,
+                           [&](const Index& i) { return p == 1 ? unary(UnaryOp::Abs, value(i)) : value(i) * value(i); });
   return std::vector{c.te().map("y", x->shape, [&](const Index& i) {
-    Scalar s = (*sum)(kept_index(axes, i, c.ctx())), norm = p == 1 ? s : unary(UnaryOp::Sqrt, s), zero = constant_like(norm, 0);
+    Scalar s = (*sum)(kept_index(axes, i, c.ctx())), norm = p == 1 ? s : unary(UnaryOp::Sqrt, s),
+           zero = constant_like(norm, 0);
     return expr::make_cast(x->dtype, expr::make_select(same_value(norm, zero), zero, value(i) / norm));
   })};
 }

@@ -11,7 +11,8 @@ Tensors compute(DefineContext& c) {
   double power = static_cast<double>(c.attr().as_int("p"));
   DType work = wide(x->dtype);
   Tensor sum = c.te().reduce("sum", p.shape, p.window.kernel(), te::Combiner::Sum, [&](const Index& o, const Index& r) {
-    Scalar v = unary(UnaryOp::Abs, expr::make_cast(work, (*x)(p.index(o, r)))), inside = p.window.inside(p.positions(o, r), c.ctx());
+    Scalar v = unary(UnaryOp::Abs, expr::make_cast(work, (*x)(p.index(o, r)))),
+           inside = p.window.inside(p.positions(o, r), c.ctx());
     v = make_binary(BinaryOp::Pow, v, constant_like(v, power));
     return inside ? expr::make_select(inside, v, constant_like(v, 0)) : v;
   });
@@ -28,7 +29,8 @@ OpDef op_nn_lp_pool() {
           .doc = "The p-norm of each window.",
           .attrs = pool_attrs() + std::vector<AttrSpec>{attr("p", 2, "the power")},
           .compute = compute,
-          .samples = {"f32[B,2,H,W] B=1 H=5 W=4 kernel=[2,2] strides=[2,2]", "f32[B,1,L] B=1 L=7 kernel=[3] pads=[1,1] p=3", "f16[B,L,2] B=1 L=5 kernel=[2] layout=NHWC"}};
+          .samples = {"f32[B,2,H,W] B=1 H=5 W=4 kernel=[2,2] strides=[2,2]", "f32[B,1,L] B=1 L=7 kernel=[3] pads=[1,1] p=3",
+                      "f16[B,L,2] B=1 L=5 kernel=[2] layout=NHWC"}};
 }
 
 }  // namespace pliant::ops

@@ -21,7 +21,8 @@ Tensors compute(DefineContext& c) {
   });
   return std::vector{c.te().map("y", x->shape, [&](const Index& i) {
     Scalar scale = (*squares)(i) * (alpha / static_cast<double>(size)) + bias;
-    return expr::make_cast(x->dtype, expr::make_cast(work, (*x)(i)) / make_binary(BinaryOp::Pow, scale, constant_like(scale, beta)));
+    return expr::make_cast(x->dtype,
+                           expr::make_cast(work, (*x)(i)) / make_binary(BinaryOp::Pow, scale, constant_like(scale, beta)));
   })};
 }
 
@@ -30,7 +31,8 @@ Tensors compute(DefineContext& c) {
 OpDef op_nn_lrn() {
   return {.name = "nn.lrn",
           .doc = "x / (bias + alpha / size * sum of squares over `size` neighbouring channels) ^ beta.",
-          .attrs = {required_attr("size", AttrKind::Int, "channels in a window"), attr("alpha", 1e-4), attr("beta", 0.75), attr("bias", 1.0)},
+          .attrs = {required_attr("size", AttrKind::Int, "channels in a window"), attr("alpha", 1e-4), attr("beta", 0.75),
+                    attr("bias", 1.0)},
           .compute = compute,
           .samples = {"f32[B,C,H,W] B=2 C=5 H=2 W=3 size=3", "f16[B,C] B=2 C=4 size=2 alpha=0.1"}};
 }

@@ -16,8 +16,10 @@ Result<State> step(Recurrence& r, const Recurrence::Direction& d, ValueId x, Sta
   };
   ValueId input = TRY(r.activate(d.activations[0], TRY(with_peephole(TRY(r.gate(all, 0)), 0, s.c))));
   ValueId forget;
-  if (input_forget) forget = TRY(r.binary("sub", r.context().scalar(r.context().type(input).dtype, 1), input));
-  else forget = TRY(r.activate(d.activations[0], TRY(with_peephole(TRY(r.gate(all, 2)), 2, s.c))));
+  if (input_forget)
+    forget = TRY(r.binary("sub", r.context().scalar(r.context().type(input).dtype, 1), input));
+  else
+    forget = TRY(r.activate(d.activations[0], TRY(with_peephole(TRY(r.gate(all, 2)), 2, s.c))));
   ValueId candidate = TRY(r.activate(d.activations[1], TRY(r.gate(all, 3))));
   State next;
   next.c = TRY(r.binary("add", TRY(r.binary("mul", forget, s.c)), TRY(r.binary("mul", input, candidate))));
@@ -28,24 +30,29 @@ Result<State> step(Recurrence& r, const Recurrence::Direction& d, ValueId x, Sta
 
 Result<std::vector<ValueId>> expand(ExpandContext& e) {
   bool input_forget = e.attr().as_bool("input_forget");
-  return Recurrence(e, 4, true).run({"sigmoid", "tanh", "tanh"}, true, [&](Recurrence& r, const Recurrence::Direction& d, ValueId x, State s) {
-    return step(r, d, x, s, input_forget);
-  });
+  return Recurrence(e, 4, true)
+      .run({"sigmoid", "tanh", "tanh"}, true, [&](Recurrence& r, const Recurrence::Direction& d, ValueId x, State s) {
+        return step(r, d, x, s, input_forget);
+      });
 }
 
 }  // namespace
 
 OpDef op_nn_lstm() {
-  return {.name = "nn.lstm",
-          .doc = "A long short-term memory over a sequence, with peepholes, lengths and both directions as ONNX LSTM has them.",
-          .attrs = recurrent_attrs() + std::vector<AttrSpec>{attr("input_forget", false, "the forget gate is one less the input gate")},
-          .min_inputs = 3,
-          .max_inputs = 8,
-          .outputs = 3,
-          .expand = expand,
-          .samples = {"f32[2,B,I] f32[1,12,I] f32[1,12,3] f32[1,24] B=2 I=4 hidden=3 outputs=3",
-                      "f32[3,B,I] f32[2,8,I] f32[2,8,2] f32[2,16] i32[B]@1..4 f32[2,B,2] f32[2,B,2] f32[2,6] B=2 I=3 hidden=2 direction=bidirectional outputs=3",
-                      "f32[B,2,I] f32[1,8,I] f32[1,8,2] _ _ f32[B,1,2] B=2 I=3 hidden=2 batch_major=true direction=reverse clip=0.5 input_forget=true outputs=2"}};
+  return {
+      .name = "nn.lstm",
+      .doc = "A long short-term memory over a sequence, with peepholes, lengths and both directions as ONNX LSTM has them.",
+      .attrs = recurrent_attrs() +
+               std::vector<AttrSpec>{attr("input_forget", false, "the forget gate is one less the input gate")},
+      .min_inputs = 3,
+      .max_inputs = 8,
+      .outputs = 3,
+      .expand = expand,
+      .samples = {"f32[2,B,I] f32[1,12,I] f32[1,12,3] f32[1,24] B=2 I=4 hidden=3 outputs=3",
+                  "f32[3,B,I] f32[2,8,I] f32[2,8,2] f32[2,16] i32[B]@1..4 f32[2,B,2] f32[2,B,2] f32[2,6] B=2 I=3 hidden=2 "
+                  "direction=bidirectional outputs=3",
+                  "f32[B,2,I] f32[1,8,I] f32[1,8,2] _ _ f32[B,1,2] B=2 I=3 hidden=2 batch_major=true direction=reverse "
+                  "clip=0.5 input_forget=true outputs=2"}};
 }
 
 }  // namespace pliant::ops

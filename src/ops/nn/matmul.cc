@@ -11,9 +11,10 @@ Tensors compute(DefineContext& c) {
   TRY(require_domain(c, 0, kNumbers));
   TRY(require_domain(c, 1, kNumbers));
   DType sum = wide(to);
-  Tensor product = TRY(matmul_sum(c, a, b, {c.attr().as_bool("transpose_a"), c.attr().as_bool("transpose_b")},
-                                  [&](const Index& i) { return expr::make_cast(sum, (*a)(i)); },
-                                  [&](const Index& i) { return expr::make_cast(sum, (*b)(i)); }));
+  Tensor product = TRY(matmul_sum(
+      c, a, b, {c.attr().as_bool("transpose_a"), c.attr().as_bool("transpose_b")},
+      [&](const Index& i) { return expr::make_cast(sum, (*a)(i)); },
+      [&](const Index& i) { return expr::make_cast(sum, (*b)(i)); }));
   if (sum == to) return std::vector{product};
   return std::vector{c.te().map("y", product->shape, [&](const Index& i) { return expr::make_cast(to, (*product)(i)); })};
 }
@@ -29,8 +30,9 @@ OpDef op_nn_matmul() {
           .min_inputs = 2,
           .max_inputs = 2,
           .compute = compute,
-          .samples = {"f32[M,K] f32[K,N] M=3 K=4 N=5", "f32[B,1,M,K] f32[C,K,N] B=2 C=3 M=2 K=3 N=2", "f32[K] f32[K] K=5", "f32[K] f32[B,K,N] K=3 B=2 N=4",
-                      "f32[M,K] f32[K] M=3 K=2", "f32[K,M] f32[N,K] M=2 K=3 N=4 transpose_a=true transpose_b=true", "f16[M,K] f16[K,N] M=2 K=9 N=3",
+          .samples = {"f32[M,K] f32[K,N] M=3 K=4 N=5", "f32[B,1,M,K] f32[C,K,N] B=2 C=3 M=2 K=3 N=2", "f32[K] f32[K] K=5",
+                      "f32[K] f32[B,K,N] K=3 B=2 N=4", "f32[M,K] f32[K] M=3 K=2",
+                      "f32[K,M] f32[N,K] M=2 K=3 N=4 transpose_a=true transpose_b=true", "f16[M,K] f16[K,N] M=2 K=9 N=3",
                       "i8[M,K] u8[K,N] M=2 K=5 N=2 to=i32", "i32[M,K] i32[K,N] M=2 K=3 N=2", "f64[M,K] f64[K,1] M=2 K=3"}};
 }
 

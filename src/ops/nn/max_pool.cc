@@ -57,12 +57,16 @@ Tensors compute(DefineContext& c) {
 OpDef op_nn_max_pool() {
   return {.name = "nn.max_pool",
           .doc = "The largest element of each window; as a second output its flat position in the input.",
-          .attrs = pool_attrs() + std::vector<AttrSpec>{attr("column_major", false, "positions count the spatial axes in reverse")},
+          .attrs = pool_attrs() +
+                   std::vector<AttrSpec>{attr("column_major", false, "positions count the spatial axes in reverse")},
           .outputs = 2,
           .compute = compute,
-          .samples = {"f32[B,2,H,W] B=2 H=5 W=6 kernel=[2,2] strides=[2,2]", "f32[B,1,H,W] B=1 H=5 W=5 kernel=[3,3] pads=[1,1,1,1] outputs=2",
-                      "f32[B,H,W,2] B=1 H=4 W=5 kernel=[3,2] layout=NHWC pads=[1,0,1,1] strides=[2,1]", "f32[B,2,L] B=1 L=10 kernel=[3] strides=[2] ceil_mode=true",
-                      "u8[B,1,H,W] B=1 H=4 W=4 kernel=[2,2] dilations=[2,2]", "f16[B,1,D,H,W] B=1 D=3 H=3 W=3 kernel=[2,2,2] outputs=2 column_major=true",
+          .samples = {"f32[B,2,H,W] B=2 H=5 W=6 kernel=[2,2] strides=[2,2]",
+                      "f32[B,1,H,W] B=1 H=5 W=5 kernel=[3,3] pads=[1,1,1,1] outputs=2",
+                      "f32[B,H,W,2] B=1 H=4 W=5 kernel=[3,2] layout=NHWC pads=[1,0,1,1] strides=[2,1]",
+                      "f32[B,2,L] B=1 L=10 kernel=[3] strides=[2] ceil_mode=true",
+                      "u8[B,1,H,W] B=1 H=4 W=4 kernel=[2,2] dilations=[2,2]",
+                      "f16[B,1,D,H,W] B=1 D=3 H=3 W=3 kernel=[2,2,2] outputs=2 column_major=true",
                       "f32[B,1,H,W] B=1 H=5 W=4 kernel=[2,2] strides=[2,2] auto_pad=same_lower"}};
 }
 

@@ -17,7 +17,8 @@ OpDef op_nn_nll_loss() {
           .min_inputs = 2,
           .max_inputs = 3,
           .compute = compute,
-          .samples = {"f32[B,4] i64[B]@0..4 B=3", "f32[B,4,L] i32[B,L]@-1..4 f32[4] B=2 L=3 ignore_index=-1", "f32[B,3] i64[B]@0..3 f32[3] B=4 reduction=none", "f32[B,3] i64[B]@0..3 B=4 reduction=sum"}};
+          .samples = {"f32[B,4] i64[B]@0..4 B=3", "f32[B,4,L] i32[B,L]@-1..4 f32[4] B=2 L=3 ignore_index=-1",
+                      "f32[B,3] i64[B]@0..3 f32[3] B=4 reduction=none", "f32[B,3] i64[B]@0..3 B=4 reduction=sum"}};
 }
 
 }  // namespace pliant::ops

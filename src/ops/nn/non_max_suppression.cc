@@ -9,7 +9,8 @@ namespace {
 // Inputs: boxes [batch, n, 4], scores [batch, classes, n], max_output?, iou_threshold?, score_threshold?.
 Result<std::vector<TensorType>> infer_types(DefineContext& c) {
   const te::Tensor &boxes = c.in(0), &scores = c.in(1);
-  if (boxes->dtype != DType::F32 || scores->dtype != DType::F32) return c.fail("type-mismatch", "boxes and scores must be f32");
+  if (boxes->dtype != DType::F32 || scores->dtype != DType::F32)
+    return c.fail("type-mismatch", "boxes and scores must be f32");
   if (boxes->rank() != 3 || scores->rank() != 3) return c.fail("shape-mismatch", "boxes and scores must have rank 3");
   TRY(c.require_equal(boxes->shape[2], c.dim(4), "the numbers of a box"));
   TRY(c.require_equal(boxes->shape[0], scores->shape[0], "the batches of boxes and scores"));
@@ -71,12 +72,15 @@ std::vector<Dim> ints(DefineContext& c) { return {flag(c.ctx(), c.attr().as_bool
 
 OpDef op_nn_non_max_suppression() {
   return {.name = "nn.non_max_suppression",
-          .doc = "For each batch and class, boxes by falling score that overlap no better one by more than the threshold: rows (batch, class, box).",
+          .doc =
+              "For each batch and class, boxes by falling score that overlap no better one by more than the threshold: rows "
+              "(batch, class, box).",
           .attrs = {attr("center_point_box", false, "boxes are centre and size, not two corners")},
           .min_inputs = 2,
           .max_inputs = 5,
           .kernel = {infer_types, reference, "non_max_suppression", ints},
-          .samples = {"f32[B,N,4] f32[B,C,N] i64[1]@3..4 f32[1]@0.3..0.6 f32[1]@-2..-1 B=1 N=6 C=2", "f32[B,N,4]@0..1 f32[B,C,N] i64[]@2..3 B=2 N=4 C=1 center_point_box=true"}};
+          .samples = {"f32[B,N,4] f32[B,C,N] i64[1]@3..4 f32[1]@0.3..0.6 f32[1]@-2..-1 B=1 N=6 C=2",
+                      "f32[B,N,4]@0..1 f32[B,C,N] i64[]@2..3 B=2 N=4 C=1 center_point_box=true"}};
 }
 
 }  // namespace pliant::ops

@@ -11,7 +11,9 @@ Scalar constant(expr::Context& ctx, uint64_t v) { return expr::make_const_bits(c
 // A bijection of 64-bit words whose output bits all depend on all input bits.
 Scalar mix(Scalar z) {
   expr::Context& ctx = *z->ctx;
-  auto fold = [&](Scalar v, uint64_t shift) { return make_binary(BinaryOp::BitXor, v, make_binary(BinaryOp::Shr, v, constant(ctx, shift))); };
+  auto fold = [&](Scalar v, uint64_t shift) {
+    return make_binary(BinaryOp::BitXor, v, make_binary(BinaryOp::Shr, v, constant(ctx, shift)));
+  };
   z = fold(z, 30) * constant(ctx, 0xbf58476d1ce4e5b9u);
   z = fold(z, 27) * constant(ctx, 0x94d049bb133111ebu);
   return fold(z, 31);
@@ -53,8 +55,10 @@ Tensors compute(DefineContext& c) {
 OpDef op_nn_random() {
   return {.name = "nn.random",
           .doc = "Random numbers that a seed fixes: uniform in [a, b), or normal with mean a and deviation b.",
-          .attrs = {required_attr("shape", AttrKind::Dims, "the sizes"), required_attr("kind", AttrKind::String, "uniform or normal"),
-                    required_attr("a", AttrKind::Float, "low, or mean"), required_attr("b", AttrKind::Float, "high, or deviation"), attr("seed", 0.0),
+          .attrs = {required_attr("shape", AttrKind::Dims, "the sizes"),
+                    required_attr("kind", AttrKind::String, "uniform or normal"),
+                    required_attr("a", AttrKind::Float, "low, or mean"),
+                    required_attr("b", AttrKind::Float, "high, or deviation"), attr("seed", 0.0),
                     attr("to", DType::F32, "the element type")},
           .min_inputs = 0,
           .max_inputs = 0,

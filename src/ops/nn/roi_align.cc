@@ -13,32 +13,41 @@ class RoiAlign {
     TRY(require_domain(c_, 0, kFloats));
     TRY(c_.require_same_dtype(0, 1));
     TRY(require_domain(c_, 2, kInts));
-    if (x_->rank() != 4 || rois_->rank() != 2 || c_.in(2)->rank() != 1) return c_.fail("shape-mismatch", "input, regions and batch indices have ranks 4, 2 and 1");
+    if (x_->rank() != 4 || rois_->rank() != 2 || c_.in(2)->rank() != 1)
+      return c_.fail("shape-mismatch", "input, regions and batch indices have ranks 4, 2 and 1");
     TRY(c_.require_equal(rois_->shape[1], c_.dim(4), "the numbers of a region"));
     TRY(c_.require_equal(rois_->shape[0], c_.in(2)->shape[0], "regions and batch indices"));
     AttrReader a = c_.attr();
     const std::string &mode = a.as_string("mode"), &coordinate = a.as_string("coordinate");
     if (mode != "avg" && mode != "max") return c_.fail("bad-attribute", "there is no mode '" + mode + "'");
-    if (coordinate != "half_pixel" && coordinate != "output_half_pixel") return c_.fail("bad-attribute", "there is no coordinate '" + coordinate + "'");
+    if (coordinate != "half_pixel" && coordinate != "output_half_pixel")
+      return c_.fail("bad-attribute", "there is no coordinate '" + coordinate + "'");
     half_pixel_ = coordinate == "half_pixel";
     scale_ = a.as_float("spatial_scale");
     ratio_ = a.as_int("sampling_ratio");
     bins_[0] = a.as_int("height");
     bins_[1] = a.as_int("width");
-    if (bins_[0] < 1 || bins_[1] < 1 || ratio_ < 0) return c_.fail("bad-attribute", "height and width must be positive, sampling_ratio not negative");
+    if (bins_[0] < 1 || bins_[1] < 1 || ratio_ < 0)
+      return c_.fail("bad-attribute", "height and width must be positive, sampling_ratio not negative");
     c_.check_index(c_.in(2), x_->shape[0], "the batch");
     if (ratio_ == 0) require_grid_fits();
     std::vector<Dim> shape{rois_->shape[0], x_->shape[1], c_.dim(bins_[0]), c_.dim(bins_[1])};
     bool average = mode == "avg";
-    Tensor pooled = c_.te().reduce("pooled", shape, {most(0), most(1)}, average ? te::Combiner::Sum : te::Combiner::Max, [&](const Index& o, const Index& s) {
-      Scalar v = sample(o, s, average), used = ratio_ > 0 ? Scalar() : expr::logical_and(expr::less(s[0], grid(o[0], 0)), expr::less(s[1], grid(o[0], 1)));
-      Scalar unused = average ? constant_like(v, 0) : expr::make_lowest(c_.ctx(), v.dtype());
-      return used ? expr::make_select(used, v, unused) : v;
-    });
+    Tensor pooled = c_.te().reduce("pooled", shape, {most(0), most(1)}, average ? te::Combiner::Sum : te::Combiner::Max,
+                                   [&](const Index& o, const Index& s) {
+                                     Scalar v = sample(o, s, average),
+                                            used = ratio_ > 0 ? Scalar()
+                                                              : expr::logical_and(expr::less(s[0], grid(o[0], 0)),
+                                                                                  expr::less(s[1], grid(o[0], 1)));
+                                     Scalar unused = average ? constant_like(v, 0) : expr::make_lowest(c_.ctx(), v.dtype());
+                                     return used ? expr::make_select(used, v, unused) : v;
+                                   });
     return std::vector{c_.te().map("y", shape, [&](const Index& o) {
       Scalar v = (*pooled)(o);
-      if (average) v = v / number(v.dtype(), expr::max(grid(o[0], 0) * grid(o[0], 1), c_.dim(1)));
-      else v = expr::make_select(same_value(v, expr::make_lowest(c_.ctx(), v.dtype())), constant_like(v, 0), v);
+      if (average)
+        v = v / number(v.dtype(), expr::max(grid(o[0], 0) * grid(o[0], 1), c_.dim(1)));
+      else
+        v = expr::make_select(same_value(v, expr::make_lowest(c_.ctx(), v.dtype())), constant_like(v, 0), v);
       return expr::make_cast(x_->dtype, v);
     })};
   }
@@ -76,7 +85,8 @@ class RoiAlign {
 
   Scalar position(const Index& o, const Index& s, int axis) const {
     Dim r = o[0];
-    Scalar step = bin_size(r, axis), bin = number(work(), o[static_cast<size_t>(axis) + 2]), at = number(work(), s[static_cast<size_t>(axis)]) + 0.5;
+    Scalar step = bin_size(r, axis), bin = number(work(), o[static_cast<size_t>(axis) + 2]),
+           at = number(work(), s[static_cast<size_t>(axis)]) + 0.5;
     return edge(r, axis, false) + bin * step + at * step / number(work(), grid(r, axis));
   }
 
@@ -98,7 +108,9 @@ class RoiAlign {
     }
     Scalar v = expr::make_cast(DType::I64, (*c_.in(2))({o[0]}));
     Dim batch = wrapped_index(v, x_->shape[0]);
-    auto corner = [&](Dim y, Dim x, Scalar wy, Scalar wx) { return wy * wx * expr::make_cast(work(), (*x_)({batch, o[1], y, x})); };
+    auto corner = [&](Dim y, Dim x, Scalar wy, Scalar wx) {
+      return wy * wx * expr::make_cast(work(), (*x_)({batch, o[1], y, x}));
+    };
     Scalar a = corner(low[0], low[1], near[0], near[1]), b = corner(low[0], high[1], near[0], far[1]);
     Scalar d = corner(high[0], low[1], far[0], near[1]), e = corner(high[0], high[1], far[0], far[1]);
     Scalar all = average ? a + b + d + e : maximum(maximum(a, b), maximum(d, e));
@@ -117,14 +129,19 @@ Tensors compute(DefineContext& c) { return RoiAlign(c).run(); }
 }  // namespace
 
 OpDef op_nn_roi_align() {
-  return {.name = "nn.roi_align",
-          .doc = "Regions cut into bins, each the mean or maximum of samples interpolated from the input.",
-          .attrs = {attr("mode", "avg", "avg or max"), attr("height", 1, "bins"), attr("width", 1, "bins"), attr("sampling_ratio", 0, "samples along a bin; 0: as many as it has elements"),
-                    attr("spatial_scale", 1.0, "from the regions' coordinates to the input's"), attr("coordinate", "half_pixel", "half_pixel or output_half_pixel")},
-          .min_inputs = 3,
-          .max_inputs = 3,
-          .compute = compute,
-          .samples = {"f32[B,C,H,W] f32[R,4]@0..3 i64[R]@0..1 B=1 C=2 H=4 W=5 R=3 height=2 width=2 sampling_ratio=2", "f32[B,1,H,W] f32[R,4]@0..3 i64[R]@0..1 B=1 H=4 W=5 R=2 height=2 width=1 coordinate=output_half_pixel mode=max"}};
+  return {
+      .name = "nn.roi_align",
+      .doc = "Regions cut into bins, each the mean or maximum of samples interpolated from the input.",
+      .attrs = {attr("mode", "avg", "avg or max"), attr("height", 1, "bins"), attr("width", 1, "bins"),
+                attr("sampling_ratio", 0, "samples along a bin; 0: as many as it has elements"),
+                attr("spatial_scale", 1.0, "from the regions' coordinates to the input's"),
+                attr("coordinate", "half_pixel", "half_pixel or output_half_pixel")},
+      .min_inputs = 3,
+      .max_inputs = 3,
+      .compute = compute,
+      .samples = {
+          "f32[B,C,H,W] f32[R,4]@0..3 i64[R]@0..1 B=1 C=2 H=4 W=5 R=3 height=2 width=2 sampling_ratio=2",
+          "f32[B,1,H,W] f32[R,4]@0..3 i64[R]@0..1 B=1 H=4 W=5 R=2 height=2 width=1 coordinate=output_half_pixel mode=max"}};
 }
 
 }  // namespace pliant::ops

@@ -14,7 +14,8 @@ struct Rotation {
 Result<Rotation> read_rotation(DefineContext& c) {
   const Tensor& x = c.in(0);
   Rotation r;
-  if (x->rank() != 3 && x->rank() != 4) return c.fail("shape-mismatch", "the input must have rank 3 or 4 but has " + std::to_string(x->rank()));
+  if (x->rank() != 3 && x->rank() != 4)
+    return c.fail("shape-mismatch", "the input must have rank 3 or 4 but has " + std::to_string(x->rank()));
   r.split = x->rank() == 4;
   if (r.split) {
     r.heads = x->shape[1];
@@ -42,7 +43,8 @@ Tensors compute(DefineContext& c) {
   size_t cache_rank = c.has(3) ? 2 : 3;
   for (size_t k : {size_t{1}, size_t{2}}) {
     TRY(c.require_same_dtype(0, k));
-    if (c.in(k)->rank() != cache_rank) return c.fail("shape-mismatch", "cosines and sines must have rank " + std::to_string(cache_rank));
+    if (c.in(k)->rank() != cache_rank)
+      return c.fail("shape-mismatch", "cosines and sines must have rank " + std::to_string(cache_rank));
     TRY(c.require_equal(c.in(k)->shape.back(), half, "the last axis of cosines or sines and half of what turns"));
     if (!c.has(3)) TRY(c.require_equal(c.in(k)->shape[1], length, "the cosines or sines and the sequence"));
   }
@@ -82,15 +84,18 @@ Tensors compute(DefineContext& c) {
 }  // namespace
 
 OpDef op_nn_rotary_embedding() {
-  return {.name = "nn.rotary_embedding",
-          .doc = "Pairs of each head's elements turned by angles that depend on the position.",
-          .attrs = {attr("interleaved", false, "pairs are neighbours, not halves"), attr("num_heads", 0, "for an input of rank 3"),
-                    attr("rotary_dim", 0, "leading elements that turn; 0: all")},
-          .min_inputs = 3,
-          .max_inputs = 4,
-          .compute = compute,
-          .samples = {"f32[B,2,S,6] f32[10,3] f32[10,3] i64[B,S]@0..10 B=2 S=3", "f32[B,S,8] f32[B,S,2] f32[B,S,2] B=2 S=3 num_heads=2 interleaved=true",
-                      "f32[B,2,S,6] f32[B,S,2] f32[B,S,2] B=1 S=3 rotary_dim=4", "f16[B,1,S,6] f16[4,1] f16[4,1] i64[B,S]@0..4 B=1 S=2 rotary_dim=2 interleaved=true"}};
+  return {
+      .name = "nn.rotary_embedding",
+      .doc = "Pairs of each head's elements turned by angles that depend on the position.",
+      .attrs = {attr("interleaved", false, "pairs are neighbours, not halves"),
+                attr("num_heads", 0, "for an input of rank 3"), attr("rotary_dim", 0, "leading elements that turn; 0: all")},
+      .min_inputs = 3,
+      .max_inputs = 4,
+      .compute = compute,
+      .samples = {"f32[B,2,S,6] f32[10,3] f32[10,3] i64[B,S]@0..10 B=2 S=3",
+                  "f32[B,S,8] f32[B,S,2] f32[B,S,2] B=2 S=3 num_heads=2 interleaved=true",
+                  "f32[B,2,S,6] f32[B,S,2] f32[B,S,2] B=1 S=3 rotary_dim=4",
+                  "f16[B,1,S,6] f16[4,1] f16[4,1] i64[B,S]@0..4 B=1 S=2 rotary_dim=2 interleaved=true"}};
 }
 
 }  // namespace pliant::ops

@@ -6,9 +6,7 @@ namespace {
 
 Tensors compute(DefineContext& c) {
   double alpha = c.attr().as_float("alpha");
-  return map_floats(c, [=](DefineContext&, Scalar x) {
-    return x * unary(UnaryOp::Sigmoid, alpha == 1 ? x : x * alpha);
-  });
+  return map_floats(c, [=](DefineContext&, Scalar x) { return x * unary(UnaryOp::Sigmoid, alpha == 1 ? x : x * alpha); });
 }
 
 }  // namespace

@@ -5,9 +5,7 @@ namespace pliant::ops {
 namespace {
 
 Tensors compute(DefineContext& c) {
-  return map_floats(c, [=](DefineContext&, Scalar x) {
-    return x / (unary(UnaryOp::Abs, x) + 1);
-  });
+  return map_floats(c, [=](DefineContext&, Scalar x) { return x / (unary(UnaryOp::Abs, x) + 1); });
 }
 
 }  // namespace

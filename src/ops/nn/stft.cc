@@ -7,9 +7,11 @@ namespace {
 Tensors compute(DefineContext& c) {
   TRY(require_domain(c, 0, kFloats));
   const Tensor& x = c.in(0);
-  if (x->rank() != 2 && x->rank() != 3) return c.fail("shape-mismatch", "a signal has rank 2 or 3 but not " + std::to_string(x->rank()));
+  if (x->rank() != 2 && x->rank() != 3)
+    return c.fail("shape-mismatch", "a signal has rank 2 or 3 but not " + std::to_string(x->rank()));
   bool complex = x->rank() == 3 && x->shape[2].is_const(2), onesided = c.attr().as_bool("onesided");
-  if (x->rank() == 3 && !complex && !x->shape[2].is_const(1)) return c.fail("shape-mismatch", "the last axis has " + x->shape[2].str() + " parts but must have 1 or 2");
+  if (x->rank() == 3 && !complex && !x->shape[2].is_const(1))
+    return c.fail("shape-mismatch", "the last axis has " + x->shape[2].str() + " parts but must have 1 or 2");
   if (complex && onesided) return c.fail("bad-attribute", "the spectrum of a complex signal has two sides");
   Dim step = c.attr().as_dim("frame_step"), length = c.attr().as_dim("frame_length");
   TRY(c.require_less_equal(c.dim(1), step, "the least frame step and the frame step"));
@@ -41,12 +43,15 @@ Tensors compute(DefineContext& c) {
 OpDef op_nn_stft() {
   return {.name = "nn.stft",
           .doc = "The Fourier transforms [batch, frames, bins, 2] of frames of a signal, weighted by a window.",
-          .attrs = {required_attr("frame_step", AttrKind::Dim, "samples between frames"), required_attr("frame_length", AttrKind::Dim, "samples of a frame"),
+          .attrs = {required_attr("frame_step", AttrKind::Dim, "samples between frames"),
+                    required_attr("frame_length", AttrKind::Dim, "samples of a frame"),
                     attr("onesided", true, "half of the spectrum of a real signal")},
           .min_inputs = 1,
           .max_inputs = 2,
           .compute = compute,
-          .samples = {"f32[B,N,1] f32[4] B=2 N=10 frame_step=2 frame_length=4", "f32[B,N] _ B=1 N=9 frame_step=3 frame_length=5 onesided=false", "f64[B,N,2] f64[4] B=1 N=8 frame_step=4 frame_length=4 onesided=false"}};
+          .samples = {"f32[B,N,1] f32[4] B=2 N=10 frame_step=2 frame_length=4",
+                      "f32[B,N] _ B=1 N=9 frame_step=3 frame_length=5 onesided=false",
+                      "f64[B,N,2] f64[4] B=1 N=8 frame_step=4 frame_length=4 onesided=false"}};
 }
 
 }  // namespace pliant::ops

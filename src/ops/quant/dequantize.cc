@@ -22,12 +22,14 @@ Tensors compute(DefineContext& c) {
 OpDef op_quant_dequantize() {
   return {.name = "quant.dequantize",
           .doc = "(x - zero_point) * scale.",
-          .attrs = {attr("axis", 1, "the axis of scales of rank 1 or in blocks"), attr("block_size", 0, "elements that share a scale; 0: no blocks"),
+          .attrs = {attr("axis", 1, "the axis of scales of rank 1 or in blocks"),
+                    attr("block_size", 0, "elements that share a scale; 0: no blocks"),
                     optional_attr("to", AttrKind::DType, "the type of the result; the scale's when absent")},
           .min_inputs = 2,
           .max_inputs = 3,
           .compute = compute,
-          .samples = {"u8[M,N] f32[]@1..2 u8[] M=3 N=4", "i8[M,N] f32[N]@1..2 i8[N] M=3 N=4", "i32[M] f16[]@1..2 M=5", "i16[M,4] f32[M,2]@1..2 i16[M,2] M=2 block_size=2"}};
+          .samples = {"u8[M,N] f32[]@1..2 u8[] M=3 N=4", "i8[M,N] f32[N]@1..2 i8[N] M=3 N=4", "i32[M] f16[]@1..2 M=5",
+                      "i16[M,4] f32[M,2]@1..2 i16[M,2] M=2 block_size=2"}};
 }
 
 }  // namespace pliant::ops

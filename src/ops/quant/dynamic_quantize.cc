@@ -7,7 +7,8 @@ namespace {
 
 Tensors compute(DefineContext& c) {
   const Tensor& x = c.in(0);
-  if (x->dtype != DType::F32) return c.fail("type-mismatch", std::string("the input must be f32 but is ") + name_of(x->dtype));
+  if (x->dtype != DType::F32)
+    return c.fail("type-mismatch", std::string("the input must be f32 but is ") + name_of(x->dtype));
   auto extreme = [&](std::string name, te::Combiner combiner) {
     if (x->rank() == 0) return x;
     return c.te().reduce(std::move(name), {}, x->shape, combiner, [&](const Index&, const Index& r) { return (*x)(r); });
@@ -23,7 +24,9 @@ Tensors compute(DefineContext& c) {
   Tensor zero = c.te().map("zero_point", {}, [&](const Index&) {
     return expr::make_cast(DType::U8, unary(UnaryOp::Round, (0.0 - low()) / (*scale)({})));
   });
-  Tensor y = c.te().map("y", x->shape, [&](const Index& i) { return saturate_to(DType::U8, (*x)(i) / (*scale)({}), expr::make_cast(DType::I32, (*zero)({}))); });
+  Tensor y = c.te().map("y", x->shape, [&](const Index& i) {
+    return saturate_to(DType::U8, (*x)(i) / (*scale)({}), expr::make_cast(DType::I32, (*zero)({})));
+  });
   return std::vector{y, scale, zero};
 }
 

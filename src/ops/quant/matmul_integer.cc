@@ -19,7 +19,9 @@ Result<std::function<Scalar(const Index&)>> zero_point(DefineContext& c, size_t 
   }
   if (z->rank() != of->rank()) return c.fail("shape-mismatch", "a zero point and its matrix have different ranks");
   size_t summed = of_rows ? of->rank() - 1 : of->rank() - 2;
-  for (size_t d = 0; d < z->rank(); ++d) TRY(c.require_equal(z->shape[d], d == summed ? c.dim(1) : of->shape[d], "axis " + std::to_string(d) + " of a zero point"));
+  for (size_t d = 0; d < z->rank(); ++d)
+    TRY(c.require_equal(z->shape[d], d == summed ? c.dim(1) : of->shape[d],
+                        "axis " + std::to_string(d) + " of a zero point"));
   return std::function<Scalar(const Index&)>([&c, z, summed](const Index& i) {
     Index at = i;
     at[summed] = c.dim(0);
@@ -36,7 +38,9 @@ Tensors compute(DefineContext& c) {
     Scalar v = expr::make_cast(DType::I32, (*t)(i)), z = zero(i);
     return z ? v - expr::make_cast(DType::I32, z) : v;
   };
-  return std::vector{TRY(matmul_sum(c, a, b, {}, [&](const Index& i) { return element(a, a_zero, i); }, [&](const Index& i) { return element(b, b_zero, i); }))};
+  return std::vector{TRY(matmul_sum(
+      c, a, b, {}, [&](const Index& i) { return element(a, a_zero, i); },
+      [&](const Index& i) { return element(b, b_zero, i); }))};
 }
 
 }  // namespace
@@ -47,7 +51,8 @@ OpDef op_quant_matmul_integer() {
           .min_inputs = 2,
           .max_inputs = 4,
           .compute = compute,
-          .samples = {"u8[M,K] i8[K,N] u8[] i8[] M=2 K=3 N=4", "u8[B,M,K] u8[K,N] u8[] u8[N] B=2 M=2 K=3 N=4", "i8[M,K] i8[K,N] M=3 K=5 N=1", "u8[M,K] i8[K,N] u8[M] M=2 K=3 N=2"}};
+          .samples = {"u8[M,K] i8[K,N] u8[] i8[] M=2 K=3 N=4", "u8[B,M,K] u8[K,N] u8[] u8[N] B=2 M=2 K=3 N=4",
+                      "i8[M,K] i8[K,N] M=3 K=5 N=1", "u8[M,K] i8[K,N] u8[M] M=2 K=3 N=2"}};
 }
 
 }  // namespace pliant::ops

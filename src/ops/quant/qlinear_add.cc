@@ -30,7 +30,8 @@ OpDef op_quant_qlinear_add() {
           .max_inputs = 8,
           .optional_inputs = {2, 5},
           .compute = compute,
-          .samples = {"u8[M,N] f32[]@1..2 u8[] u8[N] f32[]@1..2 u8[] f32[]@1..2 u8[] M=2 N=3", "i8[M] f32[]@1..2 _ i8[M] f32[]@1..2 i8[] f32[]@1..2 M=4"}};
+          .samples = {"u8[M,N] f32[]@1..2 u8[] u8[N] f32[]@1..2 u8[] f32[]@1..2 u8[] M=2 N=3",
+                      "i8[M] f32[]@1..2 _ i8[M] f32[]@1..2 i8[] f32[]@1..2 M=4"}};
 }
 
 }  // namespace pliant::ops

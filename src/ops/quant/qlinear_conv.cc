@@ -13,8 +13,10 @@ Tensors compute(DefineContext& c) {
   for (size_t k : {size_t{1}, size_t{2}, size_t{6}, size_t{7}}) TRY(require_single(c, k));
   auto per_channel = [&](size_t k) { return c.in(k)->rank() == 1 && !c.in(k)->shape[0].is_const(1); };
   for (size_t k : {size_t{4}, size_t{5}}) {
-    if (per_channel(k)) TRY(c.require_equal(c.in(k)->shape[0], w->shape[0], "the weight's parameters and the output channels"));
-    else TRY(require_single(c, k));
+    if (per_channel(k))
+      TRY(c.require_equal(c.in(k)->shape[0], w->shape[0], "the weight's parameters and the output channels"));
+    else
+      TRY(require_single(c, k));
   }
   auto of_channel = [&](size_t k, Dim channel) { return per_channel(k) ? (*c.in(k))({channel}) : single(c, k); };
   auto i32 = [](Scalar v) { return expr::make_cast(DType::I32, v); };
@@ -37,12 +39,14 @@ Tensors compute(DefineContext& c) {
 OpDef op_quant_qlinear_conv() {
   return {.name = "quant.qlinear_conv",
           .doc = "The convolution of two quantised tensors, quantised with the scale and zero point of y.",
-          .attrs = window_attrs() + std::vector<AttrSpec>{attr("group", 1, "channels are split into this many groups"), layout_attr()},
+          .attrs = window_attrs() +
+                   std::vector<AttrSpec>{attr("group", 1, "channels are split into this many groups"), layout_attr()},
           .min_inputs = 8,
           .max_inputs = 9,
           .compute = compute,
-          .samples = {"u8[B,2,H,W] f32[]@1..2 u8[] i8[3,2,3,3] f32[3]@1..2 i8[3] f32[]@1..2 u8[] i32[3] B=1 H=4 W=5 pads=[1,1,1,1]",
-                      "u8[B,2,H,W] f32[]@1..2 u8[] u8[3,2,1,1] f32[]@1..2 u8[] f32[]@1..2 u8[] B=1 H=2 W=2"}};
+          .samples = {
+              "u8[B,2,H,W] f32[]@1..2 u8[] i8[3,2,3,3] f32[3]@1..2 i8[3] f32[]@1..2 u8[] i32[3] B=1 H=4 W=5 pads=[1,1,1,1]",
+              "u8[B,2,H,W] f32[]@1..2 u8[] u8[3,2,1,1] f32[]@1..2 u8[] f32[]@1..2 u8[] B=1 H=2 W=2"}};
 }
 
 }  // namespace pliant::ops

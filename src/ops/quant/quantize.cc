@@ -22,12 +22,14 @@ Tensors compute(DefineContext& c) {
 OpDef op_quant_quantize() {
   return {.name = "quant.quantize",
           .doc = "saturate(round(x / scale) + zero_point), with ties to even.",
-          .attrs = {attr("axis", 1, "the axis of scales of rank 1 or in blocks"), attr("block_size", 0, "elements that share a scale; 0: no blocks"),
+          .attrs = {attr("axis", 1, "the axis of scales of rank 1 or in blocks"),
+                    attr("block_size", 0, "elements that share a scale; 0: no blocks"),
                     attr("to", DType::U8, "the type of the result; a zero point gives its own")},
           .min_inputs = 2,
           .max_inputs = 3,
           .compute = compute,
-          .samples = {"f32[M,N] f32[]@1..2 u8[] M=3 N=4", "f32[M,N] f32[N]@1..2 i8[N] M=3 N=4", "f16[M] f16[]@1..2 M=5 to=i8", "f32[M,4] f32[M,2]@1..2 M=2 block_size=2 to=i16"}};
+          .samples = {"f32[M,N] f32[]@1..2 u8[] M=3 N=4", "f32[M,N] f32[N]@1..2 i8[N] M=3 N=4",
+                      "f16[M] f16[]@1..2 M=5 to=i8", "f32[M,4] f32[M,2]@1..2 M=2 block_size=2 to=i16"}};
 }
 
 }  // namespace pliant::ops

@@ -32,7 +32,8 @@ OpDef op_reduce_log_sum_exp() {
           .doc = "log(sum(exp(x))) over axes, computed so that it does not overflow.",
           .attrs = reduce_attrs(),
           .compute = compute,
-          .samples = {"f32[M,N] M=3 N=4 axes=[1]", "f32[A,B,C] A=2 B=3 C=2 axes=[0,2] keepdims=false", "f16[M] M=5 axes=[0]", "f32[M] M=3 axes=[]", "f32[M,N] M=3 N=4 A=1 axes=[A] keepdims=false"}};
+          .samples = {"f32[M,N] M=3 N=4 axes=[1]", "f32[A,B,C] A=2 B=3 C=2 axes=[0,2] keepdims=false", "f16[M] M=5 axes=[0]",
+                      "f32[M] M=3 axes=[]", "f32[M,N] M=3 N=4 A=1 axes=[A] keepdims=false"}};
 }
 
 }  // namespace pliant::ops

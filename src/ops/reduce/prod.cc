@@ -4,9 +4,7 @@
 namespace pliant::ops {
 
 OpDef op_reduce_prod() {
-  return make_reduce_op({.name = "prod",
-                         .doc = "The product over axes.",
-                         .combiner = te::Combiner::Prod});
+  return make_reduce_op({.name = "prod", .doc = "The product over axes.", .combiner = te::Combiner::Prod});
 }
 
 }  // namespace pliant::ops
