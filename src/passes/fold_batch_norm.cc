@@ -13,6 +13,7 @@
 
 #include "passes/pass.h"
 #include "passes/rewrite/constants.h"
+#include "passes/rewrite/known.h"
 #include "passes/rewrite/liveness.h"
 #include "passes/rules/match.h"
 
@@ -235,7 +236,7 @@ class Folder {
   bool is_unpadded(const Node& n) const {
     std::string auto_pad = n.attrs.string_or("auto_pad", "notset");
     if (auto_pad == "valid") return true;
-    for (graph::Dim d : n.attrs.dims_or("pads", {})) {
+    for (graph::Dim d : dims_of(n.attrs, "pads", s_.ctx())) {
       if (!d.is_const(0)) return false;
     }
     return auto_pad == "notset";

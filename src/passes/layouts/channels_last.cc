@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "ops/op.h"
+#include "passes/rewrite/known.h"
 
 namespace pliant::passes {
 namespace {
@@ -69,9 +69,10 @@ Answer quantised_binary(const Asked& a) {
 }
 
 Answer with_axis(const Asked& a) {
-  if (!has_channels(a.in(0)) || !a.node.attrs.has("axis")) return std::nullopt;
+  auto axis = known_int(a.node.attrs, "axis");
+  if (!has_channels(a.in(0)) || !axis) return std::nullopt;
   ChannelsLast c = a.first_input();
-  c.attrs.set("axis", axis_in_last(a.node.attrs.int_or("axis", 0), a.in(0)->shape.size()));
+  c.attrs.set("axis", axis_in_last(*axis, a.in(0)->shape.size()));
   return c;
 }
 
@@ -95,7 +96,11 @@ Answer with_axes(const Asked& a) {
   size_t rank = a.in(0)->shape.size();
   std::vector<int64_t> axes(rank);
   for (size_t k = 0; k < rank; ++k) axes[k] = static_cast<int64_t>(k);
-  axes = a.node.attrs.ints_or("axes", axes);
+  if (a.node.attrs.has("axes")) {
+    auto listed = known_ints(a.node.attrs, "axes");
+    if (!listed) return std::nullopt;
+    axes = *listed;
+  }
   for (int64_t& axis : axes) axis = axis_in_last(axis, rank);
   ChannelsLast c = a.first_input();
   c.attrs.set("axes", std::move(axes));
@@ -108,7 +113,7 @@ Answer reduction(const Asked& a) {
   if (!c || a.node.attrs.bool_or("keepdims", true)) return c;
   size_t rank = a.in(0)->shape.size(), rank_left = a.out(0)->shape.size();
   std::vector<bool> reduced(rank, false);
-  for (int64_t axis : a.node.attrs.ints_or("axes", {}))
+  for (int64_t axis : known_ints(a.node.attrs, "axes").value_or(std::vector<int64_t>{}))
     reduced[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis)] = true;
   if (reduced[1] || rank_left <= 1 || (rank_left == 2 && !reduced[0])) {
     c->outputs[0] = Form::AsIs;
@@ -134,7 +139,7 @@ std::vector<Dim> reordered(const std::vector<Dim>& per_axis, size_t rank, size_t
 // Lists of one size an axis: tile, expand.
 Answer with_sizes(const Asked& a, const char* name) {
   size_t rank = has_channels(a.in(0)) ? a.in(0)->shape.size() : 0;
-  std::vector<Dim> sizes = a.node.attrs.dims_or(name, {});
+  std::vector<Dim> sizes = dims_of(a.node.attrs, name, a.ctx);
   if (rank == 0 || sizes.size() != rank) return std::nullopt;
   ChannelsLast c = a.first_input();
   c.attrs.set(name, reordered(sizes, rank, 0));
@@ -143,7 +148,7 @@ Answer with_sizes(const Asked& a, const char* name) {
 
 Answer pad(const Asked& a) {
   size_t rank = has_channels(a.in(0)) ? a.in(0)->shape.size() : 0;
-  std::vector<Dim> pads = a.node.attrs.dims_or("pads", {});
+  std::vector<Dim> pads = dims_of(a.node.attrs, "pads", a.ctx);
   if (rank == 0 || pads.size() != 2 * rank) return std::nullopt;
   std::vector<Dim> begins = reordered(pads, rank, 0), ends = reordered(pads, rank, rank);
   begins.insert(begins.end(), ends.begin(), ends.end());

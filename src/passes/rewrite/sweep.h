@@ -20,7 +20,7 @@ class Sweep {
   // The function after the walk; the same pointer when nothing was replaced.
   Result<graph::FunctionPtr> run(const Visit& visit);
 
-  expr::Context& ctx() { return ctx_; }
+  expr::Context& ctx() const { return ctx_; }
   graph::FunctionBuilder& builder() { return builder_; }
   // References and pointers to types are good until the next value is made.
   const graph::Type& type(graph::ValueId v) const { return builder_.peek().values[v].type; }

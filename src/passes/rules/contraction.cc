@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "passes/rewrite/known.h"
 #include "passes/rules/match.h"
 #include "passes/rules/rule.h"
 
@@ -40,8 +41,9 @@ RuleResult padded_input(Sweep& s, const Node& n) {
   if (pad->inputs.size() > 1 && pad->inputs[1] != graph::kNoValue && number_of(s, pad->inputs[1]) != 0) return no_match();
   size_t rank = s.tensor(n.inputs[0])->shape.size(), spatial = rank - 2;
   size_t first = n.attrs.string_or("layout", "NCHW") == "NCHW" ? 2 : 1;
-  std::vector<Dim> pads = pad->attrs.dims_or("pads", {});
-  std::vector<Dim> own = n.attrs.dims_or("pads", std::vector<Dim>(2 * spatial, s.ctx().constant(0)));
+  std::vector<Dim> pads = dims_of(pad->attrs, "pads", s.ctx());
+  std::vector<Dim> own = dims_of(n.attrs, "pads", s.ctx());
+  if (own.empty()) own.assign(2 * spatial, s.ctx().constant(0));
   if (pads.size() != 2 * rank || own.size() != 2 * spatial) return no_match();
   for (size_t i = 0; i < pads.size(); ++i) {
     size_t axis = i % rank;

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "passes/rewrite/known.h"
 #include "passes/rules/match.h"
 #include "passes/rules/rule.h"
 
@@ -70,11 +71,11 @@ RuleResult whole_slice(Sweep& s, const Node& n) {
 }
 
 RuleResult pad_of_nothing(Sweep& s, const Node& n) {
-  return all_are(n.attrs.dims_or("pads", {}), 0) ? same_type(s, n) : no_match();
+  return all_are(dims_of(n.attrs, "pads", s.ctx()), 0) ? same_type(s, n) : no_match();
 }
 
 RuleResult tile_once(Sweep& s, const Node& n) {
-  return all_are(n.attrs.dims_or("repeats", {}), 1) ? same_type(s, n) : no_match();
+  return all_are(dims_of(n.attrs, "repeats", s.ctx()), 1) ? same_type(s, n) : no_match();
 }
 
 RuleResult concat_of_concat(Sweep& s, const Node& n) {

@@ -1,6 +1,7 @@
 // Layer normalisation and softmax that models write out.
 #include <algorithm>
 
+#include "passes/rewrite/known.h"
 #include "passes/rules/match.h"
 #include "passes/rules/rule.h"
 
@@ -14,7 +15,7 @@ using graph::ValueId;
 std::optional<int64_t> trailing_axis(const Sweep& s, const Node& reduction) {
   if (!reduction.attrs.bool_or("keepdims", true)) return std::nullopt;
   auto rank = static_cast<int64_t>(s.tensor(reduction.inputs[0])->shape.size());
-  std::vector<int64_t> axes = reduction.attrs.ints_or("axes", {});
+  std::vector<int64_t> axes = known_ints(reduction.attrs, "axes").value_or(std::vector<int64_t>{});
   for (int64_t& axis : axes) axis += axis < 0 ? rank : 0;
   std::sort(axes.begin(), axes.end());
   for (size_t k = 0; k < axes.size(); ++k) {
@@ -125,11 +126,13 @@ RuleResult softmax(Sweep& s, const Node& n) {
   if (max == nullptr || max->inputs[0] != sub->inputs[0] || !(s.type(sub->inputs[0]) == s.type(n.outputs[0])))
     return no_match();
   auto rank = static_cast<int64_t>(s.tensor(sub->inputs[0])->shape.size());
-  std::vector<int64_t> axes = sum->attrs.ints_or("axes", {}), max_axes = max->attrs.ints_or("axes", {});
+  auto axes = known_ints(sum->attrs, "axes"), max_axes = known_ints(max->attrs, "axes");
   auto from_front = [&](int64_t axis) { return axis < 0 ? axis + rank : axis; };
-  if (axes.size() != 1 || max_axes.size() != 1 || from_front(axes[0]) != from_front(max_axes[0])) return no_match();
+  if (!axes || !max_axes || axes->size() != 1 || max_axes->size() != 1 ||
+      from_front((*axes)[0]) != from_front((*max_axes)[0]))
+    return no_match();
   if (!sum->attrs.bool_or("keepdims", true) || !max->attrs.bool_or("keepdims", true)) return no_match();
-  return std::optional(TRY(s.make("nn.softmax", {{"axis", axes[0]}}, {sub->inputs[0]}, fused_loc({sub, exp, &n}))));
+  return std::optional(TRY(s.make("nn.softmax", {{"axis", (*axes)[0]}}, {sub->inputs[0]}, fused_loc({sub, exp, &n}))));
 }
 
 }  // namespace
