@@ -8,6 +8,12 @@ Status Schedule::fission(std::string_view name) {
   Edit e(*this, trace_line({"fission", loop::quote_name(name)}));
   StmtPtr old = TRY(e.find_loop(name));
   std::vector<StmtPtr> parts = statements_of(old->body[0]);
+  // A guard that cannot change guards each statement.
+  StmtPtr guard = parts.size() == 1 && parts[0]->kind == StmtKind::If && parts[0]->body.size() == 1 ? parts[0] : nullptr;
+  if (guard && expr::loads_of(guard->value).empty()) {
+    parts = statements_of(guard->body[0]);
+    for (StmtPtr& part : parts) part = loop::make_if(guard->value, part);
+  }
   if (parts.size() < 2) return e.refuse("loop " + std::string(name) + " holds one statement");
   if (old->for_kind == ForKind::Parallel) return e.refuse("loop " + std::string(name) + " is parallel");
   Extents vary = loops_below(old);

@@ -23,7 +23,7 @@ class Generator {
   std::string size(const std::string& symbol) { return pick(0, 3) ? symbol : std::to_string(pick(1, 20)); }
 
   std::string kernel() {
-    switch (pick(0, 7)) {
+    switch (pick(0, 8)) {
       case 0:
         return matmul();
       case 1:
@@ -36,6 +36,8 @@ class Generator {
         return triangle();
       case 5:
         return window();
+      case 6:
+        return row_sums();
       default:
         return maps();
     }
@@ -45,6 +47,10 @@ class Generator {
   // The beginning of a register-tiled kernel, which few random traces find.
   std::vector<std::string> recipe() {
     if (pick(0, 3)) return {};
+    if (pick(0, 1))
+      return {"split j " + std::to_string(pick(1, 9)) + " -> jo ji",
+              "rfactor ji at " + std::string(pick(0, 1) ? "jo" : "ji") + " -> part local", "vectorize part.in",
+              "vectorize ji", "vectorize part.out"};
     std::string r = std::to_string(pick(1, 5)), c = std::to_string(pick(1, 9));
     return {"split i " + r + " -> io ii",
             "split j " + c + " -> jo ji",
@@ -116,6 +122,15 @@ class Generator {
            " { for c in 8 { %y[i, c] = 0f32 for r in 3 { %y[i, c] += %x[i*2 + r, c] * %f[r, c] } } } }";
   }
 
+  std::string row_sums() {
+    std::string m = size("m"), n = size("n"), op = one_of<std::string>({"+=", "max=", "min=", "*="});
+    std::string guard = pick(0, 1) ? "" : "if index(j) < index(i) ";
+    std::string update = "%y[i] " + op + " %x[i, j]";
+    return "kernel row_sums(%x: f32[" + m + ", " + n + "], %y: f32[" + m + "] out) { for i in " + m + " { " +
+           (pick(0, 1) ? "%y[i] = 1f32 " : "") + "for j in " + n + " { " +
+           (guard.empty() ? update : guard + "{ " + update + " }") + " } } }";
+  }
+
   std::string fresh() { return "v" + std::to_string(next_++); }
   std::mt19937_64 random_;
   int next_ = 0;
@@ -133,7 +148,7 @@ std::string Generator::step(const Schedule& s) {
   std::string l = one_of(loops), other = one_of(loops), factor = std::to_string(pick(1, 9));
   std::string scope = pick(0, 1) ? "local" : "scratch", b = one_of(buffers);
   if (!allocated.empty() && pick(0, 3) == 0) b = one_of(allocated);
-  switch (pick(0, 23)) {
+  switch (pick(0, 24)) {
     case 0:
     case 1:
     case 2:
@@ -232,9 +247,9 @@ TEST(ScheduleRandom, LegalTracesKeepTheMeaning) {
     ASSERT_TRUE(replayed.ok()) << "seed " << seed << ": " << replayed.error().text() << "\n" << s.trace();
     ASSERT_EQ(loop::print(second.function(), again), result) << s.trace();
   }
-  for (const char* primitive :
-       {"split", "split_even", "fuse", "reorder", "fission", "merge", "unroll", "vectorize", "parallel", "mask", "pad",
-        "specialize", "partition", "cache_write", "cache_read", "repack", "inline", "bind", "compute_at"})
+  for (const char* primitive : {"split",       "split_even", "fuse",     "reorder", "fission", "merge",      "rfactor",
+                                "unroll",      "vectorize",  "parallel", "mask",    "pad",     "specialize", "partition",
+                                "cache_write", "cache_read", "repack",   "inline",  "bind",    "compute_at"})
     EXPECT_GT(applied[primitive], 0) << primitive;
   for (auto& [name, count] : applied) RecordProperty(name, count);
 }

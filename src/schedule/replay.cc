@@ -189,6 +189,15 @@ Status apply_repack(Schedule& s, Words& w) {
   auto n = w.name();
   return after(w, [&] { return s.repack(b, d, f, order, n); });
 }
+Status apply_rfactor(Schedule& s, Words& w) {
+  auto i = w.name();
+  w.word("at");
+  auto o = w.name();
+  w.arrow();
+  auto n = w.name();
+  auto scope = w.scope();
+  return after(w, [&] { return s.rfactor(i, o, n, scope); });
+}
 Status apply_inline(Schedule& s, Words& w) {
   auto b = w.name();
   return after(w, [&] { return s.inline_buffer(b); });
@@ -211,6 +220,7 @@ constexpr Verb kVerbs[] = {{"split", apply_split},
                            {"reorder", apply_reorder},
                            {"fission", apply_fission},
                            {"merge", apply_merge},
+                           {"rfactor", apply_rfactor},
                            {"unroll", apply_unroll},
                            {"vectorize", apply_vectorize},
                            {"parallel", apply_parallel},

@@ -97,10 +97,15 @@ class Schedule {
   // `reorder a b c`: the loops, which are perfectly nested in some order, nest in this one. Loops of that nest that are not
   // named keep their places.
   Status reorder(const std::vector<std::string>& loops);
-  // `fission i`: one loop for each statement of the body. The first keeps the name, the next ones are i.1, i.2 …
+  // `fission i`: one loop for each statement of the body, also below an If that is all of it. The first keeps the name, the
+  // next ones are i.1, i.2 …
   Status fission(std::string_view loop);
   // `merge i j`: the two loops, j directly after i and of equal extent, become one loop i over both bodies.
   Status merge(std::string_view first, std::string_view second);
+
+  // `rfactor i at o -> t local`: below loop o, the updates of one element by the iterations of i go to a tile with an
+  // element for each of them, which are combined after loop o.
+  Status rfactor(std::string_view lane, std::string_view at, std::string_view name, loop::Scope scope);
 
   // ---- annotations
 

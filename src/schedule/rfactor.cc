@@ -1,0 +1,89 @@
+// for o … { for i in C { y op= e(i) } }  ->  local t { t = identity, for o … { for i in C { t[i] op= e(i) } }, for v in C {
+// y op= t[v] } }: one running value an iteration of i, so that the iterations of i do not depend on each other.
+#include <algorithm>
+
+#include "loop/lexer.h"
+#include "schedule/region.h"
+
+namespace pliant::schedule {
+namespace {
+
+std::optional<Scalar> identity_of(StoreKind k, DType t, expr::Context& ctx) {
+  switch (k) {
+    case StoreKind::Assign:
+      return std::nullopt;
+    // -0 + x is x for every float, 0 + -0 is not.
+    case StoreKind::Add:
+      return is_float(t) ? expr::make_const(ctx, t, -0.0) : expr::make_const_int(ctx, t, 0);
+    case StoreKind::Mul:
+      return expr::make_const_int(ctx, t, 1);
+    case StoreKind::Max:
+      return expr::make_lowest(ctx, t);
+    case StoreKind::Min:
+      return expr::make_highest(ctx, t);
+    case StoreKind::And:
+      return expr::make_const_bits(ctx, DType::Bool, 1);
+    case StoreKind::Or:
+      return expr::make_const_bits(ctx, DType::Bool, 0);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Status Schedule::rfactor(std::string_view lane, std::string_view at, std::string_view name, loop::Scope scope) {
+  Edit e(*this, trace_line({"rfactor", loop::quote_name(lane), "at", loop::quote_name(at), "->", loop::quote_name(name),
+                            scope_text(scope)}));
+  StmtPtr inner = TRY(e.find_loop(lane)), outer = TRY(e.find_loop(at));
+  auto path = e.enclosing(inner);
+  if (inner != outer && std::find(path.begin(), path.end(), outer) == path.end())
+    return e.refuse("loop " + std::string(lane) + " is not inside " + std::string(at));
+  if (outer->for_kind == ForKind::Parallel) return e.refuse("loop " + std::string(at) + " is parallel");
+  StmtPtr store;
+  int stores = 0;
+  loop::for_each(outer, [&](const Stmt& s) { stores += s.kind == StmtKind::Store; });
+  auto find = [&](auto&& self, const StmtPtr& s) -> void {
+    if (s->kind == StmtKind::Store) store = s;
+    for (const StmtPtr& child : s->body) self(self, child);
+  };
+  find(find, inner);
+  if (stores != 1 || !store)
+    return e.refuse("loop " + std::string(at) + " holds more than one updating store inside " + std::string(lane));
+  const Buffer y = *loop::find_buffer(e.function, store->buffer);
+  auto identity = identity_of(store->store_kind, y.dtype, e.ctx);
+  if (!identity) return e.refuse("%" + y.name + " is assigned, not updated");
+  for (auto& [var, extent] : loops_below(outer))
+    for (Dim d : store->index)
+      if (expr::uses_symbol(d, var))
+        return e.refuse("the element of %" + y.name + " that is updated depends on " + e.name_of(var));
+  for (const Access& a : accesses_of(outer))
+    if (a.buffer == y.id && !a.is_store) return e.refuse("loop " + std::string(at) + " reads %" + y.name);
+  Extents around = e.enclosing_loops(inner);
+  auto shape = shape_for({inner->extent}, around, e.ctx);
+  bool constant = shape && (*shape)[0].is_const();
+  if (!shape || scope == Scope::Param || (scope == Scope::Local && !constant))
+    return e.refuse("loop " + std::string(lane) + " has no known constant bound");
+
+  Buffer part{.id = TRY(e.new_buffer(name)),
+              .name = std::string(name),
+              .dtype = y.dtype,
+              .shape = *shape,
+              .strides = {},
+              .scope = scope};
+  Dim size = part.shape[0], lane_index = e.ctx.symbol_dim(inner->var);
+  auto over = [&](const char* what, const std::function<StmtPtr(Dim)>& body) {
+    Dim v = e.derived_index(part.name + what, size, highest_index(size, e.ctx));
+    return loop::make_for(*v.as_symbol(), size, ForKind::Serial, body(v));
+  };
+  StmtPtr clear = over(".in", [&](Dim v) { return loop::make_store(part.id, {v}, *identity); });
+  StmtPtr sum = loop::rewrite(outer, [&](const StmtPtr& s) {
+    return s == store ? loop::make_store(part.id, {lane_index}, s->value, s->store_kind) : s;
+  });
+  StmtPtr gather = over(".out", [&](Dim v) {
+    return loop::make_store(y.id, store->index, expr::make_load(e.ctx, part.id, part.dtype, {v}), store->store_kind);
+  });
+  e.replace(outer, loop::make_alloc(std::move(part), loop::make_block({clear, sum, gather})));
+  return e.commit();
+}
+
+}  // namespace pliant::schedule
