@@ -8,13 +8,11 @@
 #include <llvm/Analysis/BasicAliasAnalysis.h>
 #include <llvm/Analysis/ScopedNoAliasAA.h>
 #include <llvm/Analysis/TargetLibraryInfo.h>
-#include <llvm/CodeGen/MachineModuleInfo.h>
-#include <llvm/CodeGen/Passes.h>
-#include <llvm/CodeGen/TargetPassConfig.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/CommandLine.h>
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
@@ -45,6 +43,11 @@ void initialize_llvm() {
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
+    // LLVM 23's peephole optimiser folds a masked load into a masked operation; where the two-address pass takes that apart again, the
+    // load has lost its mask and touches memory outside the buffer. The pass has no other switch.
+    auto option = llvm::cl::getRegisteredOptions().find("disable-peephole");
+    PLIANT_CHECK(option != llvm::cl::getRegisteredOptions().end()) << "this LLVM has no option disable-peephole";
+    static_cast<llvm::cl::opt<bool>*>(option->second)->setValue(true);
   });
 }
 
@@ -105,20 +108,8 @@ std::string emit_file(llvm::Module& module, llvm::TargetMachine& machine, llvm::
   llvm::TargetLibraryInfoImpl library(module.getTargetTriple());
   library.disableAllFunctions();
   passes.add(new llvm::TargetLibraryInfoWrapperPass(library));
-  // What addPassesToEmitFile does, without the peephole optimiser: LLVM 23's folds a masked load into a masked operation, and when the
-  // two-address pass takes that apart again the load has lost its mask and touches memory outside the buffer.
-  auto* info = new llvm::MachineModuleInfoWrapperPass(&machine);
-  llvm::TargetPassConfig* config = machine.createPassConfig(passes);
-  config->setDisableVerify(true);
-  config->disablePass(&llvm::PeepholeOptimizerLegacyID);
-  passes.add(config);
-  passes.add(info);
-  PLIANT_CHECK(!config->addISelPasses()) << "the target has no instruction selection";
-  config->addMachinePasses();
-  config->setInitialized();
-  const bool unsupported = machine.addAsmPrinter(passes, out, nullptr, type, info->getMMI().getContext());
+  const bool unsupported = machine.addPassesToEmitFile(passes, out, nullptr, type);
   PLIANT_CHECK(!unsupported) << "the target cannot emit this file type";
-  passes.add(llvm::createFreeMachineFunctionPass());
   passes.run(module);
   return {bytes.begin(), bytes.end()};
 }
