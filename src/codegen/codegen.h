@@ -24,7 +24,7 @@ struct KernelSource {
 struct Options {
   int opt_level = 3;       // 0 to 3: 0 keeps loops scalar and unoptimised, 3 is everything
   int threads = 1;         // for compiling
-  std::string dump_dir;    // when set: .ll and .s of each module
+  std::string dump_dir;    // when set: .ll and .s of each module, and kernels.txt, where each function lies in the text
 };
 struct Compiled {
   artifact::NativeImage image;

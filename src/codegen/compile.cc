@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <fstream>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -41,6 +42,19 @@ void run_parallel(size_t n, int threads, F&& work) {
   loop();
   for (std::thread& t : others) t.join();
   if (failure) std::rethrow_exception(failure);
+}
+
+// DIR/kernels.txt: where each function lies in the text, its symbol in the dumps, and the kernels that it serves.
+void write_map(const std::string& dir, const std::vector<std::string>& symbols, const std::vector<uint64_t>& offsets,
+               const std::vector<KernelSource>& kernels, const std::vector<size_t>& number_of) {
+  std::ofstream out(dir + "/kernels.txt");
+  for (size_t k = 0; k < symbols.size(); ++k) {
+    out << offsets[k] << ' ' << symbols[k];
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      if (number_of[i] == k) out << ' ' << kernels[i].function->name;
+    }
+    out << '\n';
+  }
 }
 
 }  // namespace
@@ -82,6 +96,7 @@ Result<Compiled> compile(const std::vector<KernelSource>& kernels, const std::ve
   for (const Unit& u : units) objects.push_back(&u.object());
   std::vector<uint64_t> offsets;
   link(objects, symbols, out.image, offsets);
+  if (!options.dump_dir.empty()) write_map(options.dump_dir, symbols, offsets, kernels, number_of);
   for (size_t number : number_of) out.kernel_offsets.push_back(offsets[number]);
   out.shape_offsets.assign(offsets.begin() + static_cast<std::ptrdiff_t>(unique.size()), offsets.end());
   return out;
