@@ -13,8 +13,8 @@ namespace pliant {
 
 // One fault of the user's. `message` is lower case, one sentence, without a full stop, and names the model's node.
 struct Diagnostic {
-  std::string id;       // stable kebab-case name, for example "shape-mismatch"
-  std::string where;    // `node "x" (onnx.Add)`, `input "data"`, a file; may be empty
+  std::string id;     // stable kebab-case name, for example "shape-mismatch"
+  std::string where;  // `node "x" (onnx.Add)`, `input "data"`, a file; may be empty
   std::string message;
   std::vector<std::string> notes{};
 };
@@ -33,8 +33,8 @@ inline Error make_error(std::string id, std::string where, std::string message, 
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}               // NOLINT: implicit on purpose
-  Result(Error error) : error_(std::move(error)) {}           // NOLINT
+  Result(T value) : value_(std::move(value)) {}      // NOLINT: implicit on purpose
+  Result(Error error) : error_(std::move(error)) {}  // NOLINT
   bool ok() const { return value_.has_value(); }
   explicit operator bool() const { return ok(); }
   T& value() { return *value_; }
@@ -79,9 +79,9 @@ struct CheckStream {
     ::pliant::detail::CheckStream(__FILE__, __LINE__, #cond)
 
 // The value of a Result, or return its Error from the enclosing function. TRY(expr) is an expression.
-#define TRY(...)                                              \
-  ({                                                          \
-    auto&& try_result_ = (__VA_ARGS__);                       \
+#define TRY(...)                                                  \
+  ({                                                              \
+    auto&& try_result_ = (__VA_ARGS__);                           \
     if (!try_result_.ok()) return std::move(try_result_.error()); \
-    try_result_.take();                                       \
+    try_result_.take();                                           \
   })

@@ -17,19 +17,30 @@ namespace pliant::expr::arith {
 template <class F>
 decltype(auto) with_type(DType t, F&& f) {
   switch (t) {
-    case DType::Bool: return f(bool{});
-    case DType::I8: return f(int8_t{});
-    case DType::I16: return f(int16_t{});
-    case DType::I32: return f(int32_t{});
-    case DType::I64: return f(int64_t{});
-    case DType::U8: return f(uint8_t{});
-    case DType::U16: return f(uint16_t{});
-    case DType::U32: return f(uint32_t{});
-    case DType::U64: return f(uint64_t{});
-    case DType::F64: return f(double{});
+    case DType::Bool:
+      return f(bool{});
+    case DType::I8:
+      return f(int8_t{});
+    case DType::I16:
+      return f(int16_t{});
+    case DType::I32:
+      return f(int32_t{});
+    case DType::I64:
+      return f(int64_t{});
+    case DType::U8:
+      return f(uint8_t{});
+    case DType::U16:
+      return f(uint16_t{});
+    case DType::U32:
+      return f(uint32_t{});
+    case DType::U64:
+      return f(uint64_t{});
+    case DType::F64:
+      return f(double{});
     case DType::F16:
     case DType::BF16:
-    case DType::F32: break;
+    case DType::F32:
+      break;
   }
   return f(float{});
 }
@@ -183,9 +194,12 @@ T binary(T a, T b) {
   } else if constexpr (op == BinaryOp::Rem) {
     return remainder(a, b);
   } else if constexpr (op == BinaryOp::Pow) {
-    if constexpr (is_integer<T>) return wrap_pow(a, b);
-    else if constexpr (std::is_same_v<T, bool>) return a || !b;
-    else return static_cast<T>(std::pow(static_cast<double>(a), static_cast<double>(b)));
+    if constexpr (is_integer<T>)
+      return wrap_pow(a, b);
+    else if constexpr (std::is_same_v<T, bool>)
+      return a || !b;
+    else
+      return static_cast<T>(std::pow(static_cast<double>(a), static_cast<double>(b)));
   } else if constexpr (op == BinaryOp::Min) {
     return a != a ? a : b != b ? b : (b < a ? b : a);
   } else if constexpr (op == BinaryOp::Max) {
@@ -201,8 +215,10 @@ T binary(T a, T b) {
   } else if constexpr (op == BinaryOp::Shr) {
     return shift_right(a, b);
   } else if constexpr (op == BinaryOp::Atan2) {
-    if constexpr (std::is_floating_point_v<T>) return static_cast<T>(std::atan2(static_cast<double>(a), static_cast<double>(b)));
-    else return a;
+    if constexpr (std::is_floating_point_v<T>)
+      return static_cast<T>(std::atan2(static_cast<double>(a), static_cast<double>(b)));
+    else
+      return a;
   } else if constexpr (std::is_integral_v<T>) {
     if constexpr (op == BinaryOp::BitAnd) return static_cast<T>(a & b);
     if constexpr (op == BinaryOp::BitOr) return static_cast<T>(a | b);
@@ -227,29 +243,42 @@ template <UnaryOp op, class T>
 T unary(T x) {
   using std::is_floating_point_v;
   if constexpr (op == UnaryOp::Neg) {
-    if constexpr (std::is_same_v<T, bool>) return x;
-    else if constexpr (std::is_integral_v<T>) return static_cast<T>(0 - static_cast<uint64_t>(x));
-    else return -x;
+    if constexpr (std::is_same_v<T, bool>)
+      return x;
+    else if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(0 - static_cast<uint64_t>(x));
+    else
+      return -x;
   } else if constexpr (op == UnaryOp::Abs) {
-    if constexpr (is_floating_point_v<T>) return std::fabs(x);
-    else if constexpr (std::is_signed_v<T>) return x < 0 ? static_cast<T>(0 - static_cast<uint64_t>(x)) : x;
-    else return x;
+    if constexpr (is_floating_point_v<T>)
+      return std::fabs(x);
+    else if constexpr (std::is_signed_v<T>)
+      return x < 0 ? static_cast<T>(0 - static_cast<uint64_t>(x)) : x;
+    else
+      return x;
   } else if constexpr (op == UnaryOp::Not) {
     return static_cast<T>(x == T(0));
   } else if constexpr (op == UnaryOp::BitNot) {
-    if constexpr (std::is_same_v<T, bool>) return !x;
-    else if constexpr (std::is_integral_v<T>) return static_cast<T>(~x);
-    else return x;
+    if constexpr (std::is_same_v<T, bool>)
+      return !x;
+    else if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(~x);
+    else
+      return x;
   } else if constexpr (op == UnaryOp::Sign) {
     return x > T(0) ? T(1) : x < T(0) ? static_cast<T>(-1) : x;
   } else if constexpr (op == UnaryOp::Sqrt) {
-    if constexpr (is_floating_point_v<T>) return std::sqrt(x);
-    else return x;
+    if constexpr (is_floating_point_v<T>)
+      return std::sqrt(x);
+    else
+      return x;
   } else if constexpr (op == UnaryOp::Rsqrt) {
     return via_double(x, [](double v) { return 1.0 / std::sqrt(v); });
   } else if constexpr (op == UnaryOp::Recip) {
-    if constexpr (is_floating_point_v<T>) return T(1) / x;
-    else return divide(T(1), x);
+    if constexpr (is_floating_point_v<T>)
+      return T(1) / x;
+    else
+      return divide(T(1), x);
   } else if constexpr (op == UnaryOp::Exp) {
     return via_double(x, [](double v) { return std::exp(v); });
   } else if constexpr (op == UnaryOp::Log) {
@@ -287,23 +316,33 @@ T unary(T x) {
   } else if constexpr (op == UnaryOp::Sigmoid) {
     return via_double(x, [](double v) { return 1.0 / (1.0 + std::exp(-v)); });
   } else if constexpr (op == UnaryOp::Floor) {
-    if constexpr (is_floating_point_v<T>) return std::floor(x);
-    else return x;
+    if constexpr (is_floating_point_v<T>)
+      return std::floor(x);
+    else
+      return x;
   } else if constexpr (op == UnaryOp::Ceil) {
-    if constexpr (is_floating_point_v<T>) return std::ceil(x);
-    else return x;
+    if constexpr (is_floating_point_v<T>)
+      return std::ceil(x);
+    else
+      return x;
   } else if constexpr (op == UnaryOp::Round) {
-    if constexpr (is_floating_point_v<T>) return std::nearbyint(x);
-    else return x;
+    if constexpr (is_floating_point_v<T>)
+      return std::nearbyint(x);
+    else
+      return x;
   } else if constexpr (op == UnaryOp::Trunc) {
-    if constexpr (is_floating_point_v<T>) return std::trunc(x);
-    else return x;
+    if constexpr (is_floating_point_v<T>)
+      return std::trunc(x);
+    else
+      return x;
   } else if constexpr (op == UnaryOp::IsNan) {
     return static_cast<T>(x != x);
   } else {
     static_assert(op == UnaryOp::IsInf);
-    if constexpr (is_floating_point_v<T>) return static_cast<T>(std::isinf(x));
-    else return T(0);
+    if constexpr (is_floating_point_v<T>)
+      return static_cast<T>(std::isinf(x));
+    else
+      return T(0);
   }
 }
 
@@ -326,23 +365,28 @@ To cast(From v) {
 }
 template <class From>
 float cast_to_half(DType to, From v) {
-  if constexpr (std::is_same_v<From, double>) return round_to(to, f64_to_f32_odd(v));
-  else if constexpr (is_integer<From> && sizeof(From) >= 4) return round_to(to, f64_to_f32_odd(static_cast<double>(v)));
-  else return round_to(to, static_cast<float>(v));
+  if constexpr (std::is_same_v<From, double>)
+    return round_to(to, f64_to_f32_odd(v));
+  else if constexpr (is_integer<From> && sizeof(From) >= 4)
+    return round_to(to, f64_to_f32_odd(static_cast<double>(v)));
+  else
+    return round_to(to, static_cast<float>(v));
 }
 
 // Calls f(std::integral_constant<Op, op>{}): turns an operation known at run time into a template argument.
 template <class F>
 decltype(auto) with_unary(UnaryOp op, F&& f) {
 #define PLIANT_UNARY(name) \
-  case UnaryOp::name: return f(std::integral_constant<UnaryOp, UnaryOp::name>{});
+  case UnaryOp::name:      \
+    return f(std::integral_constant<UnaryOp, UnaryOp::name>{});
   switch (op) {
-    PLIANT_UNARY(Neg) PLIANT_UNARY(Abs) PLIANT_UNARY(Not) PLIANT_UNARY(BitNot) PLIANT_UNARY(Sign) PLIANT_UNARY(Exp)
-    PLIANT_UNARY(Log) PLIANT_UNARY(Log1p) PLIANT_UNARY(Expm1) PLIANT_UNARY(Sqrt) PLIANT_UNARY(Rsqrt) PLIANT_UNARY(Recip)
-    PLIANT_UNARY(Sin) PLIANT_UNARY(Cos) PLIANT_UNARY(Tan) PLIANT_UNARY(Asin) PLIANT_UNARY(Acos) PLIANT_UNARY(Atan)
-    PLIANT_UNARY(Sinh) PLIANT_UNARY(Cosh) PLIANT_UNARY(Tanh) PLIANT_UNARY(Asinh) PLIANT_UNARY(Acosh) PLIANT_UNARY(Atanh)
-    PLIANT_UNARY(Erf) PLIANT_UNARY(Sigmoid) PLIANT_UNARY(Floor) PLIANT_UNARY(Ceil) PLIANT_UNARY(Round) PLIANT_UNARY(Trunc)
-    PLIANT_UNARY(IsNan) PLIANT_UNARY(IsInf)
+    PLIANT_UNARY(Neg)
+    PLIANT_UNARY(Abs) PLIANT_UNARY(Not) PLIANT_UNARY(BitNot) PLIANT_UNARY(Sign) PLIANT_UNARY(Exp) PLIANT_UNARY(Log)
+        PLIANT_UNARY(Log1p) PLIANT_UNARY(Expm1) PLIANT_UNARY(Sqrt) PLIANT_UNARY(Rsqrt) PLIANT_UNARY(Recip) PLIANT_UNARY(Sin)
+            PLIANT_UNARY(Cos) PLIANT_UNARY(Tan) PLIANT_UNARY(Asin) PLIANT_UNARY(Acos) PLIANT_UNARY(Atan) PLIANT_UNARY(Sinh)
+                PLIANT_UNARY(Cosh) PLIANT_UNARY(Tanh) PLIANT_UNARY(Asinh) PLIANT_UNARY(Acosh) PLIANT_UNARY(Atanh)
+                    PLIANT_UNARY(Erf) PLIANT_UNARY(Sigmoid) PLIANT_UNARY(Floor) PLIANT_UNARY(Ceil) PLIANT_UNARY(Round)
+                        PLIANT_UNARY(Trunc) PLIANT_UNARY(IsNan) PLIANT_UNARY(IsInf)
   }
 #undef PLIANT_UNARY
   PLIANT_CHECK(false) << "unary operation " << static_cast<int>(op);
@@ -352,13 +396,14 @@ decltype(auto) with_unary(UnaryOp op, F&& f) {
 template <class F>
 decltype(auto) with_binary(BinaryOp op, F&& f) {
 #define PLIANT_BINARY(name) \
-  case BinaryOp::name: return f(std::integral_constant<BinaryOp, BinaryOp::name>{});
+  case BinaryOp::name:      \
+    return f(std::integral_constant<BinaryOp, BinaryOp::name>{});
   switch (op) {
-    PLIANT_BINARY(Add) PLIANT_BINARY(Sub) PLIANT_BINARY(Mul) PLIANT_BINARY(Div) PLIANT_BINARY(Mod) PLIANT_BINARY(Rem)
-    PLIANT_BINARY(Pow) PLIANT_BINARY(Min) PLIANT_BINARY(Max) PLIANT_BINARY(And) PLIANT_BINARY(Or) PLIANT_BINARY(Xor)
-    PLIANT_BINARY(BitAnd) PLIANT_BINARY(BitOr) PLIANT_BINARY(BitXor) PLIANT_BINARY(Shl) PLIANT_BINARY(Shr)
-    PLIANT_BINARY(Atan2)
-    default: break;
+    PLIANT_BINARY(Add)
+    PLIANT_BINARY(Sub) PLIANT_BINARY(Mul) PLIANT_BINARY(Div) PLIANT_BINARY(Mod) PLIANT_BINARY(Rem) PLIANT_BINARY(Pow)
+        PLIANT_BINARY(Min) PLIANT_BINARY(Max) PLIANT_BINARY(And) PLIANT_BINARY(Or) PLIANT_BINARY(Xor) PLIANT_BINARY(BitAnd)
+            PLIANT_BINARY(BitOr) PLIANT_BINARY(BitXor) PLIANT_BINARY(Shl) PLIANT_BINARY(Shr) PLIANT_BINARY(Atan2) default
+        : break;
   }
 #undef PLIANT_BINARY
   PLIANT_CHECK(false) << "binary operation " << static_cast<int>(op);
@@ -367,11 +412,12 @@ decltype(auto) with_binary(BinaryOp op, F&& f) {
 template <class F>
 decltype(auto) with_comparison(BinaryOp op, F&& f) {
 #define PLIANT_COMPARISON(name) \
-  case BinaryOp::name: return f(std::integral_constant<BinaryOp, BinaryOp::name>{});
+  case BinaryOp::name:          \
+    return f(std::integral_constant<BinaryOp, BinaryOp::name>{});
   switch (op) {
-    PLIANT_COMPARISON(Eq) PLIANT_COMPARISON(Ne) PLIANT_COMPARISON(Lt) PLIANT_COMPARISON(Le) PLIANT_COMPARISON(Gt)
-    PLIANT_COMPARISON(Ge)
-    default: break;
+    PLIANT_COMPARISON(Eq)
+    PLIANT_COMPARISON(Ne) PLIANT_COMPARISON(Lt) PLIANT_COMPARISON(Le) PLIANT_COMPARISON(Gt) PLIANT_COMPARISON(Ge) default
+        : break;
   }
 #undef PLIANT_COMPARISON
   PLIANT_CHECK(false) << "comparison " << static_cast<int>(op);

@@ -1,7 +1,7 @@
 // Interning and symbols.
-#include "expr/interner.h"
-
 #include <algorithm>
+
+#include "expr/interner.h"
 
 namespace pliant::expr {
 namespace {

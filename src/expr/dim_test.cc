@@ -145,7 +145,8 @@ TEST_F(DimTest, PrintAndParse) {
   SymbolInfo odd;
   odd.name = "past length`1";
   const Dim q = ctx.symbol(odd);
-  for (Dim d : {h * w * 3 - 7, floordiv(h + 1, 2) * w, min(h, w) - mod(h, w), broadcast(h, w), max(q, n) * q, -n, c(-3), c(0)}) {
+  for (Dim d :
+       {h * w * 3 - 7, floordiv(h + 1, 2) * w, min(h, w) - mod(h, w), broadcast(h, w), max(q, n) * q, -n, c(-3), c(0)}) {
     const Result<Dim> back = ctx.parse_dim(d.str());
     ASSERT_TRUE(back.ok()) << back.error().text();
     EXPECT_EQ(back.value(), d) << d.str();

@@ -10,11 +10,11 @@
 // built and an overflowing term stays an opaque product. floordiv and mod round towards minus infinity and a divisor is
 // positive. broadcast(a, b) is the broadcast of two sizes: a if b is 1, b if a is 1, otherwise both are equal.
 // Integer Scalars wrap in two's complement. Div truncates towards zero for integers, x / 0 gives 0 and INT_MIN / -1 wraps;
-// Mod is the remainder with the sign of the divisor, Rem with the sign of the dividend (C fmod for floats); by zero both give 0.
-// Shl and Shr by a negative amount or by the width or more give 0, or -1 for Shr of a negative value. An integer to a negative
-// power is 0 unless the base is 1 or -1. On Bool, Add is or, Mul is and, Sub is exclusive or.
-// Floats are IEEE 754: no reassociation, NaN propagates through Min and Max. f16 and bf16 operations are computed in
-// f32 and rounded after each operation.
+// Mod is the remainder with the sign of the divisor, Rem with the sign of the dividend (C fmod for floats); by zero both
+// give 0. Shl and Shr by a negative amount or by the width or more give 0, or -1 for Shr of a negative value. An integer to
+// a negative power is 0 unless the base is 1 or -1. On Bool, Add is or, Mul is and, Sub is exclusive or. Floats are IEEE
+// 754: no reassociation, NaN propagates through Min and Max. f16 and bf16 operations are computed in f32 and rounded after
+// each operation.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -112,14 +112,14 @@ struct DimNode {
 struct Origin {
   enum class Kind : uint8_t { InputAxis, InputValue, Data, LoopIndex, Anonymous };
   Kind kind = Kind::Anonymous;
-  std::string name;   // InputAxis, InputValue: the input's name; Data: the model's node
-  int64_t axis = 0;   // InputAxis: the axis; InputValue, Data: the element
+  std::string name;  // InputAxis, InputValue: the input's name; Data: the model's node
+  int64_t axis = 0;  // InputAxis: the axis; InputValue, Data: the element
 };
 constexpr int64_t kNoLimit = INT64_MAX;
 struct SymbolInfo {
-  std::string name;          // printed; unique in a Context (made so with a suffix)
-  int64_t lo = 0;            // inclusive
-  int64_t hi = kNoLimit;     // inclusive
+  std::string name;       // printed; unique in a Context (made so with a suffix)
+  int64_t lo = 0;         // inclusive
+  int64_t hi = kNoLimit;  // inclusive
   int64_t multiple_of = 1;
   std::optional<Dim> upper;  // inclusive symbolic upper bound (a loop index has extent - 1)
   Origin origin;
@@ -130,12 +130,64 @@ struct Interval {
 };
 
 enum class UnaryOp : uint8_t {
-  Neg, Abs, Not, BitNot, Sign, Exp, Log, Log1p, Expm1, Sqrt, Rsqrt, Recip, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh,
-  Asinh, Acosh, Atanh, Erf, Sigmoid, Floor, Ceil, Round /* half to even */, Trunc, IsNan, IsInf,
+  Neg,
+  Abs,
+  Not,
+  BitNot,
+  Sign,
+  Exp,
+  Log,
+  Log1p,
+  Expm1,
+  Sqrt,
+  Rsqrt,
+  Recip,
+  Sin,
+  Cos,
+  Tan,
+  Asin,
+  Acos,
+  Atan,
+  Sinh,
+  Cosh,
+  Tanh,
+  Asinh,
+  Acosh,
+  Atanh,
+  Erf,
+  Sigmoid,
+  Floor,
+  Ceil,
+  Round /* half to even */,
+  Trunc,
+  IsNan,
+  IsInf,
 };
 enum class BinaryOp : uint8_t {
-  Add, Sub, Mul, Div, Mod, Rem, Pow, Min, Max, And, Or, Xor, BitAnd, BitOr, BitXor, Shl, Shr, Atan2,
-  Eq, Ne, Lt, Le, Gt, Ge,  // these give Bool
+  Add,
+  Sub,
+  Mul,
+  Div,
+  Mod,
+  Rem,
+  Pow,
+  Min,
+  Max,
+  And,
+  Or,
+  Xor,
+  BitAnd,
+  BitOr,
+  BitXor,
+  Shl,
+  Shr,
+  Atan2,
+  Eq,
+  Ne,
+  Lt,
+  Le,
+  Gt,
+  Ge,  // these give Bool
 };
 const char* name_of(UnaryOp op);
 const char* name_of(BinaryOp op);
@@ -144,14 +196,17 @@ std::optional<BinaryOp> binary_op(std::string_view name);
 inline bool is_comparison(BinaryOp op) { return op >= BinaryOp::Eq; }
 
 enum class ScalarKind : uint8_t {
-  Const,     // `bits`: the value in the low bytes (bool and integers zero/sign-extended to 64 bits, f32 and f64 as IEEE bits, halves as 16 bits)
-  Index,     // `index[0]`, of type I64
-  Load,      // element `index` of tensor `tensor`
-  Unary, Binary,
-  Select,    // args: condition (Bool), then, else; only the taken side may be read, so a guarded Load may be out of bounds on the other
-  Cast,      // C semantics; float to int saturates, NaN gives 0; to Bool: x != 0
-  Bitcast,   // same byte size
-  Fma,       // args a, b, c: a * b + c with one rounding
+  Const,  // `bits`: the value in the low bytes (bool and integers zero/sign-extended to 64 bits, f32 and f64 as IEEE bits,
+          // halves as 16 bits)
+  Index,  // `index[0]`, of type I64
+  Load,   // element `index` of tensor `tensor`
+  Unary,
+  Binary,
+  Select,   // args: condition (Bool), then, else; only the taken side may be read, so a guarded Load may be out of bounds on
+            // the other
+  Cast,     // C semantics; float to int saturates, NaN gives 0; to Bool: x != 0
+  Bitcast,  // same byte size
+  Fma,      // args a, b, c: a * b + c with one rounding
 };
 
 struct ScalarNode {
@@ -211,8 +266,8 @@ Scalar less_equal(Dim a, Dim b);
 Scalar equal(Dim a, Dim b);
 Scalar logical_and(Scalar a, Scalar b);
 
-// Text of a Scalar, fully parenthesised: `(x[i, j] * f32(0.5))`, `select((index(i) < index(n)), a[i], f32(0))`, `cast<f32>(…)`.
-// `tensor_name` names the tensors that Loads read; without it they are `t<id>`.
+// Text of a Scalar, fully parenthesised: `(x[i, j] * f32(0.5))`, `select((index(i) < index(n)), a[i], f32(0))`,
+// `cast<f32>(…)`. `tensor_name` names the tensors that Loads read; without it they are `t<id>`.
 using TensorNames = std::function<std::string(TensorId)>;
 std::string print(Scalar s, const TensorNames& tensor_name = {});
 std::string print(Dim d, const TensorNames& tensor_name = {});
@@ -246,8 +301,8 @@ class Context {
   Context& operator=(const Context&) = delete;
 
   Dim constant(int64_t v);
-  Dim symbol(SymbolInfo info);                                // a new symbol; its name is made unique
-  Dim index_symbol(std::string_view name, Dim extent);        // a loop index in [0, extent)
+  Dim symbol(SymbolInfo info);                          // a new symbol; its name is made unique
+  Dim index_symbol(std::string_view name, Dim extent);  // a loop index in [0, extent)
   Dim symbol_dim(SymbolId id);
   std::optional<SymbolId> find_symbol(std::string_view name) const;
   const SymbolInfo& info(SymbolId id) const;
@@ -268,11 +323,11 @@ class Context {
   // q with d == q * by as polynomials, for by a constant or a product of symbols; nothing when it does not divide.
   std::optional<Dim> divide_exact(Dim d, Dim by);
 
-  // Text: `batch*196 + 3`, `floordiv(h + 1, 2)`, `min(a, b)`. Names of odd characters are quoted with '`'. Parsing an unknown
-  // name is an error unless `declare` is set, which makes the symbol with default facts.
+  // Text: `batch*196 + 3`, `floordiv(h + 1, 2)`, `min(a, b)`. Names of odd characters are quoted with '`'. Parsing an
+  // unknown name is an error unless `declare` is set, which makes the symbol with default facts.
   Result<Dim> parse_dim(std::string_view text, bool declare = false);
-  // Parses what print(Scalar) gives. `resolve` finds the tensor or buffer that a Load names. With `length`, text may follow the
-  // expression, and `length` gets the number of characters read.
+  // Parses what print(Scalar) gives. `resolve` finds the tensor or buffer that a Load names. With `length`, text may follow
+  // the expression, and `length` gets the number of characters read.
   struct TensorRef {
     TensorId id;
     DType dtype;

@@ -26,9 +26,12 @@ Dim make_set(Context& ctx, AtomKind kind, Dims args) {
 // True when `a` makes `b` superfluous.
 bool covers(Context& ctx, AtomKind kind, Dim a, Dim b) {
   switch (kind) {
-    case AtomKind::Min: return ctx.proves_less_equal(a, b);
-    case AtomKind::Max: return ctx.proves_less_equal(b, a);
-    default: return ctx.proves_equal(a, b);
+    case AtomKind::Min:
+      return ctx.proves_less_equal(a, b);
+    case AtomKind::Max:
+      return ctx.proves_less_equal(b, a);
+    default:
+      return ctx.proves_equal(a, b);
   }
 }
 
@@ -48,13 +51,14 @@ Dim reduce_set(AtomKind kind, Dim a, Dim b) {
   return make_set(ctx, kind, std::move(kept));
 }
 
-// True when `d` is a minimum of `e` and of sizes that are at least 1. Broadcast against `e` it is then equal to `e`, or 1, which it can
-// only be where `e` is 1 as well or decides: a table cut to a length and broadcast against that length.
+// True when `d` is a minimum of `e` and of sizes that are at least 1. Broadcast against `e` it is then equal to `e`, or 1,
+// which it can only be where `e` is 1 as well or decides: a table cut to a length and broadcast against that length.
 bool is_cut_of(Context& ctx, Dim d, Dim e) {
   const Atom* atom = as_atom(d);
   if (!atom || atom->kind != AtomKind::Min) return false;
   bool has_e = std::find(atom->args.begin(), atom->args.end(), e) != atom->args.end();
-  return has_e && std::all_of(atom->args.begin(), atom->args.end(), [&](Dim arg) { return arg == e || ctx.range(arg).lo >= 1; });
+  return has_e &&
+         std::all_of(atom->args.begin(), atom->args.end(), [&](Dim arg) { return arg == e || ctx.range(arg).lo >= 1; });
 }
 
 }  // namespace

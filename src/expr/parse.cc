@@ -39,7 +39,8 @@ class Parser {
     return pos_ == text_.size();
   }
   Error error(const std::string& message) const {
-    return make_error("bad-expression", "", message + " at column " + std::to_string(pos_ + 1) + " of '" + std::string(text_) + "'");
+    return make_error("bad-expression", "",
+                      message + " at column " + std::to_string(pos_ + 1) + " of '" + std::string(text_) + "'");
   }
 
   Result<Dim> dim() {
@@ -47,9 +48,12 @@ class Parser {
     if (depth_ > kMaxNesting) return error("expression nests too deeply");
     Dim sum = TRY(product());
     while (true) {
-      if (accept('+')) sum = sum + TRY(product());
-      else if (accept('-')) sum = sum - TRY(product());
-      else return sum;
+      if (accept('+'))
+        sum = sum + TRY(product());
+      else if (accept('-'))
+        sum = sum - TRY(product());
+      else
+        return sum;
     }
   }
 
@@ -180,10 +184,14 @@ class Parser {
     if (word == "mod") return mod(args[0], args[1]);
     Dim out = args[0];
     for (size_t i = 1; i < args.size(); ++i) {
-      if (word == "min") out = min(out, args[i]);
-      else if (word == "max") out = max(out, args[i]);
-      else if (word == "broadcast") out = broadcast(out, args[i]);
-      else return error("unknown function '" + word + "'");
+      if (word == "min")
+        out = min(out, args[i]);
+      else if (word == "max")
+        out = max(out, args[i]);
+      else if (word == "broadcast")
+        out = broadcast(out, args[i]);
+      else
+        return error("unknown function '" + word + "'");
     }
     return out;
   }
@@ -259,8 +267,8 @@ class Parser {
     const auto token = [&] {
       skip_space();
       const size_t start = pos_;
-      while (pos_ < text_.size() && (is_digit(text_[pos_]) || is_letter(text_[pos_]) || text_[pos_] == '.' || text_[pos_] == '-' ||
-                                     text_[pos_] == '+')) {
+      while (pos_ < text_.size() && (is_digit(text_[pos_]) || is_letter(text_[pos_]) || text_[pos_] == '.' ||
+                                     text_[pos_] == '-' || text_[pos_] == '+')) {
         ++pos_;
       }
       return text_.substr(start, pos_ - start);

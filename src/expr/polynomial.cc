@@ -66,7 +66,8 @@ Dim opaque(BinaryOp op, Dim a, Dim b) {
 
 // The coefficient of a monomial in sorted terms.
 int64_t coefficient_in(const Terms& terms, const Monomial* m) {
-  auto it = std::lower_bound(terms.begin(), terms.end(), m, [](const Term& t, const Monomial* v) { return t.first->id < v->id; });
+  auto it =
+      std::lower_bound(terms.begin(), terms.end(), m, [](const Term& t, const Monomial* v) { return t.first->id < v->id; });
   return it != terms.end() && it->first == m ? it->second : 0;
 }
 

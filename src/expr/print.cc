@@ -9,42 +9,63 @@
 namespace pliant::expr {
 namespace {
 
-constexpr std::array kUnaryNames = {"neg",  "abs",   "not",   "bit_not", "sign",  "exp",   "log",   "log1p",
-                                    "expm1", "sqrt",  "rsqrt", "recip",   "sin",   "cos",   "tan",   "asin",
-                                    "acos", "atan",  "sinh",  "cosh",    "tanh",  "asinh", "acosh", "atanh",
-                                    "erf",  "sigmoid", "floor", "ceil",  "round", "trunc", "is_nan", "is_inf"};
-constexpr std::array kBinaryNames = {"add", "sub", "mul", "div", "mod",     "rem",    "pow",     "min", "max", "and", "or",    "xor",
-                                     "bit_and", "bit_or", "bit_xor", "shl", "shr", "atan2", "eq", "ne", "lt", "le", "gt", "ge"};
+constexpr std::array kUnaryNames = {"neg",   "abs",     "not",   "bit_not", "sign",  "exp",   "log",    "log1p",
+                                    "expm1", "sqrt",    "rsqrt", "recip",   "sin",   "cos",   "tan",    "asin",
+                                    "acos",  "atan",    "sinh",  "cosh",    "tanh",  "asinh", "acosh",  "atanh",
+                                    "erf",   "sigmoid", "floor", "ceil",    "round", "trunc", "is_nan", "is_inf"};
+constexpr std::array kBinaryNames = {"add", "sub",   "mul", "div", "mod",     "rem",    "pow",     "min",
+                                     "max", "and",   "or",  "xor", "bit_and", "bit_or", "bit_xor", "shl",
+                                     "shr", "atan2", "eq",  "ne",  "lt",      "le",     "gt",      "ge"};
 static_assert(kUnaryNames.size() == static_cast<size_t>(UnaryOp::IsInf) + 1);
 static_assert(kBinaryNames.size() == static_cast<size_t>(BinaryOp::Ge) + 1);
 
 const char* infix(BinaryOp op) {
   switch (op) {
-    case BinaryOp::Add: return "+";
-    case BinaryOp::Sub: return "-";
-    case BinaryOp::Mul: return "*";
-    case BinaryOp::Div: return "/";
-    case BinaryOp::And: return "&&";
-    case BinaryOp::Or: return "||";
-    case BinaryOp::Eq: return "==";
-    case BinaryOp::Ne: return "!=";
-    case BinaryOp::Lt: return "<";
-    case BinaryOp::Le: return "<=";
-    case BinaryOp::Gt: return ">";
-    case BinaryOp::Ge: return ">=";
-    default: return nullptr;
+    case BinaryOp::Add:
+      return "+";
+    case BinaryOp::Sub:
+      return "-";
+    case BinaryOp::Mul:
+      return "*";
+    case BinaryOp::Div:
+      return "/";
+    case BinaryOp::And:
+      return "&&";
+    case BinaryOp::Or:
+      return "||";
+    case BinaryOp::Eq:
+      return "==";
+    case BinaryOp::Ne:
+      return "!=";
+    case BinaryOp::Lt:
+      return "<";
+    case BinaryOp::Le:
+      return "<=";
+    case BinaryOp::Gt:
+      return ">";
+    case BinaryOp::Ge:
+      return ">=";
+    default:
+      return nullptr;
   }
 }
 
 const char* atom_name(AtomKind kind) {
   switch (kind) {
-    case AtomKind::FloorDiv: return "floordiv";
-    case AtomKind::Mod: return "mod";
-    case AtomKind::Min: return "min";
-    case AtomKind::Max: return "max";
-    case AtomKind::Broadcast: return "broadcast";
-    case AtomKind::Value: return "value";
-    case AtomKind::Symbol: break;
+    case AtomKind::FloorDiv:
+      return "floordiv";
+    case AtomKind::Mod:
+      return "mod";
+    case AtomKind::Min:
+      return "min";
+    case AtomKind::Max:
+      return "max";
+    case AtomKind::Broadcast:
+      return "broadcast";
+    case AtomKind::Value:
+      return "value";
+    case AtomKind::Symbol:
+      break;
   }
   return "";
 }
@@ -105,7 +126,8 @@ class Printer {
     });
     std::string out;
     for (const Piece& p : pieces) {
-      const uint64_t magnitude = p.coefficient < 0 ? 0 - static_cast<uint64_t>(p.coefficient) : static_cast<uint64_t>(p.coefficient);
+      const uint64_t magnitude =
+          p.coefficient < 0 ? 0 - static_cast<uint64_t>(p.coefficient) : static_cast<uint64_t>(p.coefficient);
       if (out.empty()) {
         out += p.coefficient < 0 ? "-" : "";
       } else {
@@ -142,17 +164,26 @@ class Printer {
   std::string print(Scalar s) const {
     if (auto it = shared_.find(s.node()); it != shared_.end()) return it->second;
     switch (s->kind) {
-      case ScalarKind::Const: return print_const(s->dtype, s->bits);
-      case ScalarKind::Index: return "index(" + print(s->index[0]) + ")";
-      case ScalarKind::Load: return quoted(tensor_name(s->tensor)) + "[" + print_all(s->index) + "]";
-      case ScalarKind::Unary: return call(name_of(s->unary()), s->args);
+      case ScalarKind::Const:
+        return print_const(s->dtype, s->bits);
+      case ScalarKind::Index:
+        return "index(" + print(s->index[0]) + ")";
+      case ScalarKind::Load:
+        return quoted(tensor_name(s->tensor)) + "[" + print_all(s->index) + "]";
+      case ScalarKind::Unary:
+        return call(name_of(s->unary()), s->args);
       case ScalarKind::Binary:
-        if (const char* sign = infix(s->binary())) return "(" + print(s->args[0]) + " " + sign + " " + print(s->args[1]) + ")";
+        if (const char* sign = infix(s->binary()))
+          return "(" + print(s->args[0]) + " " + sign + " " + print(s->args[1]) + ")";
         return call(name_of(s->binary()), s->args);
-      case ScalarKind::Select: return call("select", s->args);
-      case ScalarKind::Cast: return call(std::string("cast<") + name_of(s->dtype) + ">", s->args);
-      case ScalarKind::Bitcast: return call(std::string("bitcast<") + name_of(s->dtype) + ">", s->args);
-      case ScalarKind::Fma: return call("fma", s->args);
+      case ScalarKind::Select:
+        return call("select", s->args);
+      case ScalarKind::Cast:
+        return call(std::string("cast<") + name_of(s->dtype) + ">", s->args);
+      case ScalarKind::Bitcast:
+        return call(std::string("bitcast<") + name_of(s->dtype) + ">", s->args);
+      case ScalarKind::Fma:
+        return call("fma", s->args);
     }
     return "";
   }
@@ -225,7 +256,8 @@ std::string quoted(const std::string& name) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
   const auto plain = [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '.'; };
   bool keyword = false;
-  for (AtomKind k : {AtomKind::FloorDiv, AtomKind::Mod, AtomKind::Min, AtomKind::Max, AtomKind::Broadcast, AtomKind::Value}) {
+  for (AtomKind k :
+       {AtomKind::FloorDiv, AtomKind::Mod, AtomKind::Min, AtomKind::Max, AtomKind::Broadcast, AtomKind::Value}) {
     keyword |= name == atom_name(k);
   }
   if (!name.empty() && letter(name[0]) && !keyword && std::all_of(name.begin(), name.end(), plain)) return name;

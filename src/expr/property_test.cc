@@ -50,23 +50,31 @@ class RandomDims {
     const Tracked a = tree(depth - 1);
     switch (pick(11)) {
       case 0:
-      case 1: return combine(a, tree(depth - 1), [](Dim x, Dim y) { return x + y; }, add);
-      case 2: return combine(a, tree(depth - 1), [](Dim x, Dim y) { return x - y; }, subtract);
+      case 1:
+        return combine(a, tree(depth - 1), [](Dim x, Dim y) { return x + y; }, add);
+      case 2:
+        return combine(a, tree(depth - 1), [](Dim x, Dim y) { return x - y; }, subtract);
       case 3:
-      case 4: return combine(a, tree(depth - 1), [](Dim x, Dim y) { return x * y; }, multiply);
+      case 4:
+        return combine(a, tree(depth - 1), [](Dim x, Dim y) { return x * y; }, multiply);
       case 5:
-      case 6: return quotient(a, divisor());
-      case 7: return remainder(a, divisor());
+      case 6:
+        return quotient(a, divisor());
+      case 7:
+        return remainder(a, divisor());
       case 8:
-        return combine(a, tree(depth - 1), [](Dim x, Dim y) { return min(x, y); }, [](int64_t x, int64_t y) { return std::min(x, y); });
+        return combine(
+            a, tree(depth - 1), [](Dim x, Dim y) { return min(x, y); }, [](int64_t x, int64_t y) { return std::min(x, y); });
       case 9:
-        return combine(a, tree(depth - 1), [](Dim x, Dim y) { return max(x, y); }, [](int64_t x, int64_t y) { return std::max(x, y); });
+        return combine(
+            a, tree(depth - 1), [](Dim x, Dim y) { return max(x, y); }, [](int64_t x, int64_t y) { return std::max(x, y); });
       default:
-        return combine(a, leaf(), [](Dim x, Dim y) { return broadcast(x, y); },
-                       [](int64_t x, int64_t y) -> std::optional<int64_t> {
-                         if (x != y && x != 1 && y != 1) return std::nullopt;
-                         return x == 1 ? y : x;
-                       });
+        return combine(
+            a, leaf(), [](Dim x, Dim y) { return broadcast(x, y); },
+            [](int64_t x, int64_t y) -> std::optional<int64_t> {
+              if (x != y && x != 1 && y != 1) return std::nullopt;
+              return x == 1 ? y : x;
+            });
     }
   }
 
@@ -107,27 +115,34 @@ class RandomDims {
     Tracked s;
     s.dim = ctx.index_symbol("i", extent.dim);
     for (const std::optional<int64_t>& n : extent.values) {
-      s.values.push_back(n && *n > 0 ? std::optional<int64_t>(pick(3) == 0 ? *n - 1 : pick(static_cast<int>(*n))) : std::nullopt);
+      s.values.push_back(n && *n > 0 ? std::optional<int64_t>(pick(3) == 0 ? *n - 1 : pick(static_cast<int>(*n)))
+                                     : std::nullopt);
     }
     symbols_.push_back(std::move(s));
   }
 
   Tracked divisor() {
     switch (pick(4)) {
-      case 0: return constant(1 + pick(9));
-      case 1: return combine(leaf(), leaf(), [](Dim x, Dim y) { return x * y; }, multiply);
-      case 2: return combine(leaf(), constant(pick(4)), [](Dim x, Dim y) { return x + y; }, add);
-      default: return symbols_[static_cast<size_t>(pick(3))];
+      case 0:
+        return constant(1 + pick(9));
+      case 1:
+        return combine(leaf(), leaf(), [](Dim x, Dim y) { return x * y; }, multiply);
+      case 2:
+        return combine(leaf(), constant(pick(4)), [](Dim x, Dim y) { return x + y; }, add);
+      default:
+        return symbols_[static_cast<size_t>(pick(3))];
     }
   }
 
   Tracked quotient(const Tracked& a, const Tracked& b) {
-    return combine(a, b, [](Dim x, Dim y) { return floordiv(x, y); },
-                   [](int64_t x, int64_t y) { return y > 0 ? std::optional<int64_t>(floor_div(x, y)) : std::nullopt; });
+    return combine(
+        a, b, [](Dim x, Dim y) { return floordiv(x, y); },
+        [](int64_t x, int64_t y) { return y > 0 ? std::optional<int64_t>(floor_div(x, y)) : std::nullopt; });
   }
   Tracked remainder(const Tracked& a, const Tracked& b) {
-    return combine(a, b, [](Dim x, Dim y) { return mod(x, y); },
-                   [](int64_t x, int64_t y) { return y > 0 ? std::optional<int64_t>(x - y * floor_div(x, y)) : std::nullopt; });
+    return combine(
+        a, b, [](Dim x, Dim y) { return mod(x, y); },
+        [](int64_t x, int64_t y) { return y > 0 ? std::optional<int64_t>(x - y * floor_div(x, y)) : std::nullopt; });
   }
 
   template <class D, class V>
@@ -136,7 +151,8 @@ class RandomDims {
     // A constant divisor must be positive wherever it is written.
     out.dim = dims(a.dim, b.dim);
     for (size_t k = 0; k < kSamples; ++k) {
-      out.values.push_back(a.values[k] && b.values[k] ? std::optional<int64_t>(values(*a.values[k], *b.values[k])) : std::nullopt);
+      out.values.push_back(a.values[k] && b.values[k] ? std::optional<int64_t>(values(*a.values[k], *b.values[k]))
+                                                      : std::nullopt);
     }
     return out;
   }
@@ -242,7 +258,8 @@ TEST_P(Property, SubstitutionKeepsValues) {
       const Dim constant = substitute(t.dim, all);
       if (!evaluate(constant, [](SymbolId) { return std::nullopt; })) continue;  // overflowed on the way
       ASSERT_TRUE(constant.is_const()) << t.dim << " gives " << constant;
-      ASSERT_EQ(constant.const_value(), *t.values[static_cast<size_t>(k)]) << t.dim << " with " << bindings_text(g, t.dim, k);
+      ASSERT_EQ(constant.const_value(), *t.values[static_cast<size_t>(k)])
+          << t.dim << " with " << bindings_text(g, t.dim, k);
     }
   }
 }

@@ -89,8 +89,8 @@ class Prover {
     return true;
   }
 
-  // Every atom a with a finite lower bound l is written l + a' with a' >= 0; a' goes by the atom's name. Atoms without one must
-  // not occur. The second form starts from the finite upper bounds of those that have one.
+  // Every atom a with a finite lower bound l is written l + a' with a' >= 0; a' goes by the atom's name. Atoms without one
+  // must not occur. The second form starts from the finite upper bounds of those that have one.
   bool shifted_nonneg(Dim d) {
     Dim low = d;
     bool bounded = true;

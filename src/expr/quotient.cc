@@ -86,9 +86,7 @@ std::optional<Unwrapped> unwrap_mod(Dim r, Dim b) {
   return std::nullopt;
 }
 
-Dim make_atom(AtomKind kind, Dim a, Dim b) {
-  return Interner::dim_of(*a->ctx, Interner::atom(*a->ctx, kind, {a, b}));
-}
+Dim make_atom(AtomKind kind, Dim a, Dim b) { return Interner::dim_of(*a->ctx, Interner::atom(*a->ctx, kind, {a, b})); }
 
 // The quotient of a remainder that division by b has reduced already.
 Dim reduced_floordiv(Dim r, Dim b) {

@@ -1,5 +1,5 @@
-// Reshapes as indices: a flat index taken apart by one grouping of the sizes and put together again is the flat index, and every
-// part is proved to lie within its axis. The compiler sees through chains of reshapes by this.
+// Reshapes as indices: a flat index taken apart by one grouping of the sizes and put together again is the flat index, and
+// every part is proved to lie within its axis. The compiler sees through chains of reshapes by this.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -65,19 +65,22 @@ TEST_P(Reshape, ChainsCancel) {
     const Shape parts = take_apart(flat, through);
     std::string text;
     for (Dim f : factors) text += f.str() + " | ";
-    ASSERT_TRUE(ctx.proves_equal(flatten(ctx, parts, through), flat)) << text << flatten(ctx, parts, through) << " is not " << flat;
+    ASSERT_TRUE(ctx.proves_equal(flatten(ctx, parts, through), flat))
+        << text << flatten(ctx, parts, through) << " is not " << flat;
     for (size_t k = 0; k < parts.size(); ++k) {
       ASSERT_TRUE(ctx.proves_less(parts[k], through[k])) << text << parts[k] << " in " << through[k];
       ASSERT_TRUE(ctx.proves_less_equal(ctx.constant(0), parts[k])) << text << parts[k];
     }
     const Shape again = take_apart(flatten(ctx, parts, through), to);
     const Shape direct = take_apart(flat, to);
-    for (size_t k = 0; k < to.size(); ++k) ASSERT_TRUE(ctx.proves_equal(again[k], direct[k])) << text << again[k] << " is not " << direct[k];
+    for (size_t k = 0; k < to.size(); ++k)
+      ASSERT_TRUE(ctx.proves_equal(again[k], direct[k])) << text << again[k] << " is not " << direct[k];
     // From a single flat loop as well.
     const Dim k = ctx.index_symbol("k", product(ctx, factors));
     const Shape split = take_apart(k, through);
     ASSERT_TRUE(ctx.proves_equal(flatten(ctx, split, through), k)) << text << flatten(ctx, split, through);
-    for (size_t a = 0; a < split.size(); ++a) ASSERT_TRUE(ctx.proves_less(split[a], through[a])) << text << split[a] << " in " << through[a];
+    for (size_t a = 0; a < split.size(); ++a)
+      ASSERT_TRUE(ctx.proves_less(split[a], through[a])) << text << split[a] << " in " << through[a];
   }
 }
 

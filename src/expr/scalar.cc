@@ -1,5 +1,5 @@
-// Builders of Scalars: constants fold, identities that hold bit for bit are applied, and arithmetic or comparisons of indices
-// become arithmetic and proofs of Dims.
+// Builders of Scalars: constants fold, identities that hold bit for bit are applied, and arithmetic or comparisons of
+// indices become arithmetic and proofs of Dims.
 #include <limits>
 
 #include "expr/fold.h"
@@ -35,12 +35,23 @@ std::optional<Scalar> decide_comparison(BinaryOp op, Dim a, Dim b) {
   Tri answer = Tri::Unknown;
   switch (op) {
     case BinaryOp::Eq:
-    case BinaryOp::Ne: answer = ctx.equal(a, b); break;
-    case BinaryOp::Lt: answer = ctx.less(a, b); break;
-    case BinaryOp::Le: answer = ctx.less_equal(a, b); break;
-    case BinaryOp::Gt: answer = ctx.less(b, a); break;
-    case BinaryOp::Ge: answer = ctx.less_equal(b, a); break;
-    default: break;
+    case BinaryOp::Ne:
+      answer = ctx.equal(a, b);
+      break;
+    case BinaryOp::Lt:
+      answer = ctx.less(a, b);
+      break;
+    case BinaryOp::Le:
+      answer = ctx.less_equal(a, b);
+      break;
+    case BinaryOp::Gt:
+      answer = ctx.less(b, a);
+      break;
+    case BinaryOp::Ge:
+      answer = ctx.less_equal(b, a);
+      break;
+    default:
+      break;
   }
   if (answer == Tri::Unknown) return std::nullopt;
   return make_bool(ctx, (answer == Tri::Yes) != (op == BinaryOp::Ne));
@@ -57,11 +68,16 @@ std::optional<Scalar> fold_index_binary(BinaryOp op, Scalar x, Scalar y) {
   const auto positive = [&](Dim d) { return ctx.range(d).lo >= 1; };
   const auto nonnegative = [&](Dim d) { return ctx.proves_less_equal(ctx.constant(0), d); };
   switch (op) {
-    case BinaryOp::Add: return make_index(*a + *b);
-    case BinaryOp::Sub: return make_index(*a - *b);
-    case BinaryOp::Mul: return make_index(*a * *b);
-    case BinaryOp::Min: return make_index(min(*a, *b));
-    case BinaryOp::Max: return make_index(max(*a, *b));
+    case BinaryOp::Add:
+      return make_index(*a + *b);
+    case BinaryOp::Sub:
+      return make_index(*a - *b);
+    case BinaryOp::Mul:
+      return make_index(*a * *b);
+    case BinaryOp::Min:
+      return make_index(min(*a, *b));
+    case BinaryOp::Max:
+      return make_index(max(*a, *b));
     case BinaryOp::Div:
       if (positive(*b) && nonnegative(*a)) return make_index(floordiv(*a, *b));
       return std::nullopt;
@@ -71,7 +87,8 @@ std::optional<Scalar> fold_index_binary(BinaryOp op, Scalar x, Scalar y) {
     case BinaryOp::Rem:
       if (positive(*b) && nonnegative(*a)) return make_index(mod(*a, *b));
       return std::nullopt;
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -114,7 +131,8 @@ std::optional<Scalar> simplify_int(BinaryOp op, Scalar a, Scalar b) {
     case BinaryOp::Gt:
       if (a == b) return make_bool(ctx, false);
       break;
-    default: break;
+    default:
+      break;
   }
   return std::nullopt;
 }
@@ -144,7 +162,8 @@ std::optional<Scalar> simplify_bool(BinaryOp op, Scalar a, Scalar b) {
       if (is(b, true)) return a;
       if (is(a, true)) return b;
       break;
-    default: break;
+    default:
+      break;
   }
   return std::nullopt;
 }
@@ -167,7 +186,8 @@ std::optional<Scalar> simplify_float(BinaryOp op, Scalar a, Scalar b) {
     case BinaryOp::Pow:
       if (is_const_bits_of(b, 1.0)) return a;
       break;
-    default: break;
+    default:
+      break;
   }
   return std::nullopt;
 }
@@ -296,7 +316,8 @@ Scalar make_bitcast(DType t, Scalar x) {
 }
 
 Scalar make_fma(Scalar a, Scalar b, Scalar c) {
-  PLIANT_CHECK(a.dtype() == b.dtype() && a.dtype() == c.dtype()) << "fma of " << a.str() << ", " << b.str() << ", " << c.str();
+  PLIANT_CHECK(a.dtype() == b.dtype() && a.dtype() == c.dtype())
+      << "fma of " << a.str() << ", " << b.str() << ", " << c.str();
   if (is_const(a) && is_const(b) && is_const(c)) {
     return make_const_bits(*a->ctx, a.dtype(), fold_fma(a.dtype(), a->bits, b->bits, c->bits));
   }

@@ -125,17 +125,19 @@ TEST_F(ScalarTest, TextsParseBack) {
   Scalar deep = x;
   for (int round = 0; round < 40; ++round) deep = deep * deep + f(round);
   const Scalar gathered = make_load(ctx, 11, DType::F32, {value(k) + n, floordiv(m, 2)});
-  for (Scalar s : {x + f(0.1), make_select(less(n, m), x, -x), make_cast(DType::F16, x), make_bitcast(DType::I32, x), gathered, deep,
-                   make_fma(x, x, f(std::numeric_limits<double>::infinity())), make_const_bits(ctx, DType::F32, 0x7fc01234),
-                   make_const(ctx, DType::F16, 0.1), make_const(ctx, DType::F64, 1e-320), make_unary(UnaryOp::IsNan, x),
-                   make_binary(BinaryOp::Atan2, x, f(-0.0)), make_lowest(ctx, DType::I64), make_highest(ctx, DType::U64),
-                   logical_and(p, make_binary(BinaryOp::Ne, k, i(3)))}) {
+  for (Scalar s :
+       {x + f(0.1), make_select(less(n, m), x, -x), make_cast(DType::F16, x), make_bitcast(DType::I32, x), gathered, deep,
+        make_fma(x, x, f(std::numeric_limits<double>::infinity())), make_const_bits(ctx, DType::F32, 0x7fc01234),
+        make_const(ctx, DType::F16, 0.1), make_const(ctx, DType::F64, 1e-320), make_unary(UnaryOp::IsNan, x),
+        make_binary(BinaryOp::Atan2, x, f(-0.0)), make_lowest(ctx, DType::I64), make_highest(ctx, DType::U64),
+        logical_and(p, make_binary(BinaryOp::Ne, k, i(3)))}) {
     const Result<Scalar> back = ctx.parse_scalar(s.str(), resolve);
     ASSERT_TRUE(back.ok()) << back.error().text();
     EXPECT_EQ(back.value(), s) << s;
   }
   EXPECT_LT(deep.str().size(), 2000u);
-  for (const char* bad : {"f32(1", "x[", "select(f32(1), f32(1), f32(2))", "(i32(1) + f32(1))", "nonsense(f32(1))", "%3", "{%0 = f32(1) %0}"}) {
+  for (const char* bad : {"f32(1", "x[", "select(f32(1), f32(1), f32(2))", "(i32(1) + f32(1))", "nonsense(f32(1))", "%3",
+                          "{%0 = f32(1) %0}"}) {
     EXPECT_FALSE(ctx.parse_scalar(bad).ok()) << bad;
   }
 }

@@ -70,7 +70,9 @@ class Substituter {
     if (atom->kind == AtomKind::Mod) return mod(args[0], args[1]);
     Dim out = args[0];
     for (size_t i = 1; i < args.size(); ++i) {
-      out = atom->kind == AtomKind::Min ? min(out, args[i]) : atom->kind == AtomKind::Max ? max(out, args[i]) : broadcast(out, args[i]);
+      out = atom->kind == AtomKind::Min   ? min(out, args[i])
+            : atom->kind == AtomKind::Max ? max(out, args[i])
+                                          : broadcast(out, args[i]);
     }
     return out;
   }
@@ -86,15 +88,23 @@ class Substituter {
     }
     if (args == s->args && index == s->index) return s;
     switch (s->kind) {
-      case ScalarKind::Index: return make_index(index[0]);
-      case ScalarKind::Unary: return make_unary(s->unary(), args[0]);
-      case ScalarKind::Binary: return make_binary(s->binary(), args[0], args[1]);
-      case ScalarKind::Select: return make_select(args[0], args[1], args[2]);
-      case ScalarKind::Cast: return make_cast(s->dtype, args[0]);
-      case ScalarKind::Bitcast: return make_bitcast(s->dtype, args[0]);
-      case ScalarKind::Fma: return make_fma(args[0], args[1], args[2]);
+      case ScalarKind::Index:
+        return make_index(index[0]);
+      case ScalarKind::Unary:
+        return make_unary(s->unary(), args[0]);
+      case ScalarKind::Binary:
+        return make_binary(s->binary(), args[0], args[1]);
+      case ScalarKind::Select:
+        return make_select(args[0], args[1], args[2]);
+      case ScalarKind::Cast:
+        return make_cast(s->dtype, args[0]);
+      case ScalarKind::Bitcast:
+        return make_bitcast(s->dtype, args[0]);
+      case ScalarKind::Fma:
+        return make_fma(args[0], args[1], args[2]);
       case ScalarKind::Const:
-      case ScalarKind::Load: break;
+      case ScalarKind::Load:
+        break;
     }
     return s;
   }

@@ -41,7 +41,8 @@ bool is_contraction(const TensorDef& t) {
     only_y = only_y || (y && !x);
   }
   bool shared = true;  // both factors run along the reduction
-  for (expr::SymbolId r : t.reduce_index) shared = shared && expr::uses_symbol(body->args[0], r) && expr::uses_symbol(body->args[1], r);
+  for (expr::SymbolId r : t.reduce_index)
+    shared = shared && expr::uses_symbol(body->args[0], r) && expr::uses_symbol(body->args[1], r);
   return shared && !t.reduce_index.empty() && (only_x || only_y) &&
          !(expr::loads_of(body->args[0]).empty() || expr::loads_of(body->args[1]).empty());
 }

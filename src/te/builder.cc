@@ -45,17 +45,23 @@ void visit_stage(const Tensor& t, std::unordered_set<TensorId>& seen, std::vecto
 
 const char* name_of(Kind k) {
   switch (k) {
-    case Kind::Input: return "input";
-    case Kind::Map: return "map";
-    case Kind::Reduce: return "reduce";
-    case Kind::Scan: return "scan";
-    case Kind::Scatter: return "scatter";
+    case Kind::Input:
+      return "input";
+    case Kind::Map:
+      return "map";
+    case Kind::Reduce:
+      return "reduce";
+    case Kind::Scan:
+      return "scan";
+    case Kind::Scatter:
+      return "scatter";
   }
   return "";
 }
 
 const char* name_of(Combiner c) {
-  constexpr const char* names[] = {"sum", "prod", "max", "min", "and", "or", "argmax", "argmin", "argmax_last", "argmin_last", "set"};
+  constexpr const char* names[] = {"sum",    "prod",   "max",         "min",         "and", "or",
+                                   "argmax", "argmin", "argmax_last", "argmin_last", "set"};
   return names[static_cast<size_t>(c)];
 }
 
@@ -137,8 +143,8 @@ Tensor Builder::scan(std::string name, std::vector<Dim> shape, int64_t axis, Com
 }
 
 Tensor Builder::scatter(std::string name, std::vector<Dim> shape, const std::function<Scalar(const Index&)>& base,
-                        std::vector<Dim> update_extent, const std::function<std::vector<Dim>(const Index&)>& target, Combiner c,
-                        const std::function<Scalar(const Index&)>& body) {
+                        std::vector<Dim> update_extent, const std::function<std::vector<Dim>(const Index&)>& target,
+                        Combiner c, const std::function<Scalar(const Index&)>& body) {
   PLIANT_CHECK(!is_arg(c)) << "scatter with " << name_of(c);
   TensorDef def;
   def.name = std::move(name);

@@ -1,5 +1,6 @@
-// Operations on columns: arrays of one scalar's values along a row. f16 and bf16 columns hold floats that are rounded already.
-// Columns are allocated in whole blocks of kBlock lanes; cheap kernels compute whole blocks, so lanes past the end hold garbage.
+// Operations on columns: arrays of one scalar's values along a row. f16 and bf16 columns hold floats that are rounded
+// already. Columns are allocated in whole blocks of kBlock lanes; cheap kernels compute whole blocks, so lanes past the end
+// hold garbage.
 #pragma once
 #include "expr/expr.h"
 

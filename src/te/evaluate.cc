@@ -63,19 +63,28 @@ Status Evaluator::run(const Tensor& t) {
   out.shape = TRY(shape_of(t->shape, t->name));
   out.data.resize(static_cast<size_t>(volume(out.shape) * byte_size(t->dtype)));
   switch (t->kind) {
-    case Kind::Input: return make_error("missing-input", "", "input '" + t->name + "' has no value");
-    case Kind::Map: TRY(run_map(t->index, t->body, t->dtype, out)); break;
-    case Kind::Reduce: TRY(run_reduce(*t, out)); break;
-    case Kind::Scan: TRY(run_scan(*t, out)); break;
-    case Kind::Scatter: TRY(run_scatter(*t, out)); break;
+    case Kind::Input:
+      return make_error("missing-input", "", "input '" + t->name + "' has no value");
+    case Kind::Map:
+      TRY(run_map(t->index, t->body, t->dtype, out));
+      break;
+    case Kind::Reduce:
+      TRY(run_reduce(*t, out));
+      break;
+    case Kind::Scan:
+      TRY(run_scan(*t, out));
+      break;
+    case Kind::Scatter:
+      TRY(run_scatter(*t, out));
+      break;
   }
   Array& kept = arrays_[t->id] = std::move(out);
   bind(t->id, Memory{kept.data.data(), kept.dtype, kept.shape, row_major(kept.shape), t->name});
   return ok();
 }
 
-Result<std::vector<Array>> evaluate(const std::vector<Tensor>& outputs, const std::vector<std::pair<TensorId, ArrayView>>& inputs,
-                                    const Bindings& symbols) {
+Result<std::vector<Array>> evaluate(const std::vector<Tensor>& outputs,
+                                    const std::vector<std::pair<TensorId, ArrayView>>& inputs, const Bindings& symbols) {
   std::unordered_map<SymbolId, int64_t> values;
   for (const auto& [id, v] : symbols) values[id] = v;
   Evaluator evaluator([&](SymbolId id) -> std::optional<int64_t> {
@@ -99,7 +108,8 @@ Result<std::vector<Array>> evaluate(const std::vector<Tensor>& outputs, const st
       if (!memory) return make_error("missing-input", "", "input '" + read->name + "' has no value");
       const std::vector<int64_t> shape = TRY(evaluator.shape_of(read->shape, read->name));
       if (memory->dtype != read->dtype || memory->shape != shape) {
-        return make_error("shape-mismatch", "", "the value of '" + read->name + "' has another type than " + pliant::name_of(read->dtype));
+        return make_error("shape-mismatch", "",
+                          "the value of '" + read->name + "' has another type than " + pliant::name_of(read->dtype));
       }
     }
     TRY(evaluator.run(stages[i]));

@@ -18,7 +18,8 @@ Status Evaluator::run_map(const std::vector<SymbolId>& index, Scalar body, DType
   const std::vector<int64_t> strides = scalar ? std::vector<int64_t>{1} : row_major(out.shape);
   if (!scalar) {
     if (const auto load = program.as_strided_load(root, space.extents)) {
-      strided_copy(load->memory->data + load->offset * byte_size(t), load->strides, out.data.data(), space.extents, byte_size(t));
+      strided_copy(load->memory->data + load->offset * byte_size(t), load->strides, out.data.data(), space.extents,
+                   byte_size(t));
       return ok();
     }
   }
@@ -100,9 +101,9 @@ Status Evaluator::run_scatter(const TensorDef& t, Array& out) {
         for (size_t axis = 0; axis < columns.size(); ++axis) {
           const int64_t v = columns[axis][k];
           if (v < 0 || v >= out.shape[axis]) {
-            return make_error("index-out-of-range", "", "index " + std::to_string(v) + " is out of range of axis " +
-                                                            std::to_string(axis) + " of '" + t.name + "', which has " +
-                                                            std::to_string(out.shape[axis]) + " elements");
+            return make_error("index-out-of-range", "",
+                              "index " + std::to_string(v) + " is out of range of axis " + std::to_string(axis) + " of '" +
+                                  t.name + "', which has " + std::to_string(out.shape[axis]) + " elements");
           }
           offset += v * strides[axis];
         }

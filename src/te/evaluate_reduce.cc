@@ -108,7 +108,8 @@ Status Evaluator::reduce_along_output(const TensorDef& t, const Space& space, Ar
         finish(acc.data(), result.data(), n);
         values = result.data();
       }
-      store_lanes(t.dtype, values, out.data.data() + (offset + start * strides[space.row]) * byte_size(t.dtype), strides[space.row], n);
+      store_lanes(t.dtype, values, out.data.data() + (offset + start * strides[space.row]) * byte_size(t.dtype),
+                  strides[space.row], n);
     }
     at[space.row] = 0;
   } while (outer.next(at));

@@ -35,7 +35,8 @@ class EvaluateTest : public ::testing::Test {
         return std::nullopt;
       }));
     }
-    std::vector<std::byte>& memory = *memories.emplace_back(std::make_unique<std::vector<std::byte>>(values.size() * sizeof(T) + 1));
+    std::vector<std::byte>& memory =
+        *memories.emplace_back(std::make_unique<std::vector<std::byte>>(values.size() * sizeof(T) + 1));
     if (!values.empty()) std::memcpy(memory.data(), values.data(), values.size() * sizeof(T));
     view.data = memory.data();
     inputs.emplace_back(x->id, view);
@@ -82,7 +83,8 @@ TEST_F(EvaluateTest, ConcatReadsOnlyTheTakenSide) {
   const Dim n = sym("n", 2), m = sym("m", 3);
   Tensor x = feed<int32_t>("x", DType::I32, {n}, {1, 2});
   Tensor y = feed<int32_t>("y", DType::I32, {m}, {3, 4, 5});
-  Tensor z = b.map("z", {n + m}, [&](const Index& i) { return expr::make_select(expr::less(i[0], n), (*x)(i), (*y)({i[0] - n})); });
+  Tensor z =
+      b.map("z", {n + m}, [&](const Index& i) { return expr::make_select(expr::less(i[0], n), (*x)(i), (*y)({i[0] - n})); });
   EXPECT_EQ(run<int32_t>(z), (std::vector<int32_t>{1, 2, 3, 4, 5}));
 }
 
@@ -157,7 +159,8 @@ TEST_F(EvaluateTest, ScanFourWays) {
   const Dim n = sym("n", 4), one = sym("one", 1);
   Tensor x = feed<int64_t>("x", DType::I64, {n, one}, {1, 2, 3, 4});
   const auto scanned = [&](bool exclusive, bool reverse) {
-    return run<int64_t>(b.scan("s", {n, one}, 0, Combiner::Sum, exclusive, reverse, [&](const Index& i) { return (*x)(i); }));
+    return run<int64_t>(
+        b.scan("s", {n, one}, 0, Combiner::Sum, exclusive, reverse, [&](const Index& i) { return (*x)(i); }));
   };
   EXPECT_EQ(scanned(false, false), (std::vector<int64_t>{1, 3, 6, 10}));
   EXPECT_EQ(scanned(true, false), (std::vector<int64_t>{0, 1, 3, 6}));
@@ -172,7 +175,8 @@ TEST_F(EvaluateTest, ScatterInOrder) {
   const auto scattered = [&](Combiner c) {
     return run<float>(b.scatter(
         "s", {n}, [&](const Index&) { return expr::make_const(ctx, DType::F32, 1); }, {k},
-        [&](const Index& i) { return std::vector<Dim>{expr::value((*at)(i))}; }, c, [&](const Index& i) { return (*u)(i); }));
+        [&](const Index& i) { return std::vector<Dim>{expr::value((*at)(i))}; }, c,
+        [&](const Index& i) { return (*u)(i); }));
   };
   EXPECT_EQ(scattered(Combiner::Set), (std::vector<float>{1, 30, 1, 20}));
   EXPECT_EQ(scattered(Combiner::Sum), (std::vector<float>{1, 41, 1, 21}));
@@ -208,7 +212,8 @@ TEST_F(EvaluateTest, PadByDivAndMod) {
   const Dim n = sym("n", 5);
   Tensor x = feed<int32_t>("x", DType::I32, {n}, {0, 1, 2, 3, 4});
   Tensor y = b.map("y", {n}, [&](const Index& i) {
-    return (*x)({expr::floordiv(i[0], 2)}) * expr::make_const_int(ctx, DType::I32, 10) + expr::make_cast(DType::I32, expr::make_index(expr::mod(i[0], 2)));
+    return (*x)({expr::floordiv(i[0], 2)}) * expr::make_const_int(ctx, DType::I32, 10) +
+           expr::make_cast(DType::I32, expr::make_index(expr::mod(i[0], 2)));
   });
   EXPECT_EQ(run<int32_t>(y), (std::vector<int32_t>{0, 1, 10, 11, 20}));
 }
@@ -221,7 +226,8 @@ TEST_F(EvaluateTest, InlineAndPrint) {
   const Scalar inlined = inline_map(z->body, y);
   for (Scalar load : expr::loads_of(inlined)) EXPECT_EQ(load->tensor, x->id);
   EXPECT_EQ(run<float>(z), (std::vector<float>{-4, -4, -4}));
-  EXPECT_EQ(print({z}, ctx), "x = input f32[n]\ny = map f32[n] (i0): neg(x[i0])\nz = map f32[n] (i0_1): (y[n - i0_1 - 1] + y[i0_1])\n");
+  EXPECT_EQ(print({z}, ctx),
+            "x = input f32[n]\ny = map f32[n] (i0): neg(x[i0])\nz = map f32[n] (i0_1): (y[n - i0_1 - 1] + y[i0_1])\n");
 }
 
 TEST_F(EvaluateTest, WrongInputsAreErrors) {

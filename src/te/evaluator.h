@@ -26,7 +26,8 @@ struct Space {
 // Steps through the coordinates at `positions` in row-major order; the others stay as they are.
 class Odometer {
  public:
-  Odometer(const std::vector<int64_t>& extents, std::vector<size_t> positions) : extents_(extents), positions_(std::move(positions)) {}
+  Odometer(const std::vector<int64_t>& extents, std::vector<size_t> positions)
+      : extents_(extents), positions_(std::move(positions)) {}
   bool empty() const {
     return std::any_of(positions_.begin(), positions_.end(), [&](size_t p) { return extents_[p] <= 0; });
   }

@@ -13,7 +13,8 @@ namespace {
 using expr::BinaryOp;
 using expr::UnaryOp;
 
-constexpr DType kTypes[] = {DType::Bool, DType::I8, DType::I32, DType::I64, DType::U8, DType::F16, DType::BF16, DType::F32, DType::F64};
+constexpr DType kTypes[] = {DType::Bool, DType::I8,   DType::I32, DType::I64, DType::U8,
+                            DType::F16,  DType::BF16, DType::F32, DType::F64};
 
 class RandomStages {
  public:
@@ -28,10 +29,14 @@ class RandomStages {
   Dim index_below(Dim extent, const Index& i) {
     const Dim any = i[static_cast<size_t>(pick(static_cast<int>(i.size())))];
     switch (pick(4)) {
-      case 0: return expr::mod(any * (1 + pick(3)) + pick(4), extent);
-      case 1: return expr::min(any, extent - 1);
-      case 2: return expr::mod(expr::floordiv(any, 1 + pick(4)), extent);
-      default: return extent - 1 - expr::mod(any, extent);
+      case 0:
+        return expr::mod(any * (1 + pick(3)) + pick(4), extent);
+      case 1:
+        return expr::min(any, extent - 1);
+      case 2:
+        return expr::mod(expr::floordiv(any, 1 + pick(4)), extent);
+      default:
+        return extent - 1 - expr::mod(any, extent);
     }
   }
 
@@ -54,11 +59,15 @@ class RandomStages {
     if (depth == 0) return pick(3) == 0 ? guarded(t, i) : leaf(t, i);
     const auto sub = [&](DType of) { return tree(of, i, depth - 1); };
     switch (pick(6)) {
-      case 0: return expr::make_cast(t, sub(pick_type()));
-      case 1: return expr::make_select(sub(DType::Bool), sub(t), sub(t));
+      case 0:
+        return expr::make_cast(t, sub(pick_type()));
+      case 1:
+        return expr::make_select(sub(DType::Bool), sub(t), sub(t));
       case 2: {
-        constexpr UnaryOp ops[] = {UnaryOp::Neg, UnaryOp::Abs, UnaryOp::Sign, UnaryOp::Floor, UnaryOp::Sqrt, UnaryOp::Exp, UnaryOp::Tanh};
-        if (t == DType::Bool) return pick(2) == 0 ? expr::make_unary(UnaryOp::Not, sub(t)) : expr::make_unary(UnaryOp::IsNan, sub(DType::F32));
+        constexpr UnaryOp ops[] = {UnaryOp::Neg,  UnaryOp::Abs, UnaryOp::Sign, UnaryOp::Floor,
+                                   UnaryOp::Sqrt, UnaryOp::Exp, UnaryOp::Tanh};
+        if (t == DType::Bool)
+          return pick(2) == 0 ? expr::make_unary(UnaryOp::Not, sub(t)) : expr::make_unary(UnaryOp::IsNan, sub(DType::F32));
         return expr::make_unary(ops[pick(static_cast<int>(std::size(ops)))], sub(t));
       }
       default: {
@@ -67,7 +76,8 @@ class RandomStages {
           constexpr BinaryOp ops[] = {BinaryOp::Eq, BinaryOp::Lt, BinaryOp::Ge};
           return expr::make_binary(ops[pick(3)], sub(of), sub(of));
         }
-        constexpr BinaryOp ops[] = {BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul, BinaryOp::Div, BinaryOp::Mod, BinaryOp::Rem, BinaryOp::Min, BinaryOp::Max};
+        constexpr BinaryOp ops[] = {BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul, BinaryOp::Div,
+                                    BinaryOp::Mod, BinaryOp::Rem, BinaryOp::Min, BinaryOp::Max};
         return expr::make_binary(ops[pick(static_cast<int>(std::size(ops)))], sub(t), sub(t));
       }
     }
@@ -84,7 +94,8 @@ class RandomStages {
       uint64_t bits = 0;
       // On the side that is not taken any value will do.
       if (i >= 0 && i < view.shape[0]) {
-        std::memcpy(&bits, view.data + (i * view.shape[1] + j) * byte_size(view.dtype), static_cast<size_t>(byte_size(view.dtype)));
+        std::memcpy(&bits, view.data + (i * view.shape[1] + j) * byte_size(view.dtype),
+                    static_cast<size_t>(byte_size(view.dtype)));
       }
       if (is_signed_int(view.dtype)) {
         const int unused = static_cast<int>(64 - 8 * byte_size(view.dtype));

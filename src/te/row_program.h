@@ -1,5 +1,5 @@
-// A stage's scalars compiled for evaluation along rows: every loop variable but one is fixed, the row variable runs, and each
-// node is computed for a whole stretch of it at once. Internal to te.
+// A stage's scalars compiled for evaluation along rows: every loop variable but one is fixed, the row variable runs, and
+// each node is computed for a whole stretch of it at once. Internal to te.
 #pragma once
 #include <memory>
 #include <string>

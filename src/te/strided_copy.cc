@@ -81,18 +81,22 @@ void copy(const std::byte* from, std::byte* to, const std::vector<Axis>& axes) {
 
 }  // namespace
 
-void strided_copy(const std::byte* from, const std::vector<int64_t>& strides, std::byte* to, const std::vector<int64_t>& extents,
-                  int64_t bytes) {
+void strided_copy(const std::byte* from, const std::vector<int64_t>& strides, std::byte* to,
+                  const std::vector<int64_t>& extents, int64_t bytes) {
   const std::vector<Axis> axes = joined_axes(strides, extents);
   if (axes.empty()) {
     std::memcpy(to, from, static_cast<size_t>(bytes));
     return;
   }
   switch (bytes) {
-    case 1: return copy<uint8_t>(from, to, axes);
-    case 2: return copy<uint16_t>(from, to, axes);
-    case 4: return copy<uint32_t>(from, to, axes);
-    default: return copy<uint64_t>(from, to, axes);
+    case 1:
+      return copy<uint8_t>(from, to, axes);
+    case 2:
+      return copy<uint16_t>(from, to, axes);
+    case 4:
+      return copy<uint32_t>(from, to, axes);
+    default:
+      return copy<uint64_t>(from, to, axes);
   }
 }
 

@@ -7,7 +7,7 @@
 namespace pliant::te {
 
 // to[row-major i] = from[sum of i * strides], in elements of `bytes` (1, 2, 4 or 8). Extents are positive.
-void strided_copy(const std::byte* from, const std::vector<int64_t>& strides, std::byte* to, const std::vector<int64_t>& extents,
-                  int64_t bytes);
+void strided_copy(const std::byte* from, const std::vector<int64_t>& strides, std::byte* to,
+                  const std::vector<int64_t>& extents, int64_t bytes);
 
 }  // namespace pliant::te

@@ -23,8 +23,8 @@ enum class Kind : uint8_t {
   Scan,     // out[i] = combine of body over the positions up to i along scan_axis
   Scatter,  // out = base everywhere, then for each update point u in order: out[target(u)] = combine(old, body(u))
 };
-// ArgMax and ArgMin give the i64 position along the single reduce axis of the first best value, or the last with the Last forms. NaN wins
-// over numbers in Max, Min and their Arg forms. Set replaces (Scatter only).
+// ArgMax and ArgMin give the i64 position along the single reduce axis of the first best value, or the last with the Last
+// forms. NaN wins over numbers in Max, Min and their Arg forms. Set replaces (Scatter only).
 enum class Combiner : uint8_t { Sum, Prod, Max, Min, And, Or, ArgMax, ArgMin, ArgMaxLast, ArgMinLast, Set };
 const char* name_of(Kind k);
 const char* name_of(Combiner c);
@@ -40,17 +40,17 @@ struct TensorDef {
   DType dtype = DType::F32;
   std::vector<Dim> shape;
   Kind kind = Kind::Input;
-  std::vector<SymbolId> index;       // one an axis of `shape`; Scatter: the axes of `base`
-  Scalar body;                       // over index and reduce_index (Scatter: over reduce_index only)
+  std::vector<SymbolId> index;         // one an axis of `shape`; Scatter: the axes of `base`
+  Scalar body;                         // over index and reduce_index (Scatter: over reduce_index only)
   std::vector<SymbolId> reduce_index;  // Reduce: the reduced axes; Scatter: the axes of the update points
   std::vector<Dim> reduce_extent;
   Combiner combiner = Combiner::Sum;
-  DType accumulate = DType::F32;     // Reduce, Scan: dtype of the running value; rounded to dtype at the end
-  int64_t scan_axis = 0;             // Scan; the body is over `index`
+  DType accumulate = DType::F32;            // Reduce, Scan: dtype of the running value; rounded to dtype at the end
+  int64_t scan_axis = 0;                    // Scan; the body is over `index`
   bool exclusive = false, reverse = false;  // Scan
-  Scalar base;                       // Scatter: the initial value over `index`
-  std::vector<Dim> target;           // Scatter: over reduce_index; a Value atom where data-dependent
-  std::vector<Tensor> reads;         // the tensors that body, base and target load, each once
+  Scalar base;                              // Scatter: the initial value over `index`
+  std::vector<Dim> target;                  // Scatter: over reduce_index; a Value atom where data-dependent
+  std::vector<Tensor> reads;                // the tensors that body, base and target load, each once
   Scalar operator()(const Index& i) const;  // a Load of this tensor
   size_t rank() const { return shape.size(); }
 };
@@ -79,7 +79,8 @@ class Builder {
   std::vector<Tensor> tensors_;
 };
 
-// Reference evaluation of `outputs` from the inputs' memory: contiguous, row-major. `symbols` binds every symbol in shapes and bodies.
+// Reference evaluation of `outputs` from the inputs' memory: contiguous, row-major. `symbols` binds every symbol in shapes
+// and bodies.
 struct Array {
   DType dtype = DType::F32;
   std::vector<int64_t> shape;
@@ -91,8 +92,8 @@ struct ArrayView {
   const std::byte* data = nullptr;
 };
 using Bindings = std::vector<std::pair<SymbolId, int64_t>>;
-Result<std::vector<Array>> evaluate(const std::vector<Tensor>& outputs, const std::vector<std::pair<TensorId, ArrayView>>& inputs,
-                                    const Bindings& symbols);
+Result<std::vector<Array>> evaluate(const std::vector<Tensor>& outputs,
+                                    const std::vector<std::pair<TensorId, ArrayView>>& inputs, const Bindings& symbols);
 
 // The stages that `outputs` need, in order, inputs left out.
 std::vector<Tensor> stages_of(const std::vector<Tensor>& outputs);
