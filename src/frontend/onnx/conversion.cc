@@ -58,7 +58,8 @@ ValueId append_known(ImportState& state, const Known& k, const LocPtr& loc) {
 
 }  // namespace
 
-Result<Values> append_nodes(ImportState& state, const std::string& op, Attrs attrs, Values inputs, size_t outputs, const LocPtr& loc) {
+Result<Values> append_nodes(ImportState& state, const std::string& op, Attrs attrs, Values inputs, size_t outputs,
+                            const LocPtr& loc) {
   return ops::append_node(state.builder, state.ctx, op, std::move(attrs), std::move(inputs), outputs, loc);
 }
 
@@ -213,7 +214,8 @@ Result<DType> Conversion::dtype_attr(std::string_view name, DType fallback) {
   if (a == nullptr) return fallback;
   if (a->type != AttrType::Int) wrong_kind(name, "an element type");
   auto t = dtype_of(static_cast<int32_t>(a->i));
-  if (!t) return fail("unsupported-type", "elements of type " + elem_type_name(static_cast<int32_t>(a->i)) + " are not supported");
+  if (!t)
+    return fail("unsupported-type", "elements of type " + elem_type_name(static_cast<int32_t>(a->i)) + " are not supported");
   return *t;
 }
 
@@ -268,7 +270,9 @@ void Conversion::require_less_equal(Dim a, Dim b, const std::string& message) {
   state_.builder.add_obligation({graph::Obligation::Kind::LessEqual, a, b, message, loc});
 }
 
-Error Conversion::fail(const std::string& id, const std::string& message) const { return make_error(id, describe(loc), message); }
+Error Conversion::fail(const std::string& id, const std::string& message) const {
+  return make_error(id, describe(loc), message);
+}
 
 Result<int64_t> Conversion::axis(int64_t a, int64_t of_rank) const {
   if (a < -of_rank || a >= of_rank) {

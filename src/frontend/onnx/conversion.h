@@ -49,9 +49,14 @@ struct ImportState {
 
 class Conversion {
  public:
-  Conversion(ImportState& state, const NodeProto& node_proto, int64_t opset_version, LocPtr node_loc, std::vector<ValueRef> node_inputs,
-             const AttributeEnv* env)
-      : node(node_proto), opset(opset_version), loc(std::move(node_loc)), state_(state), inputs_(std::move(node_inputs)), env_(env) {}
+  Conversion(ImportState& state, const NodeProto& node_proto, int64_t opset_version, LocPtr node_loc,
+             std::vector<ValueRef> node_inputs, const AttributeEnv* env)
+      : node(node_proto),
+        opset(opset_version),
+        loc(std::move(node_loc)),
+        state_(state),
+        inputs_(std::move(node_inputs)),
+        env_(env) {}
 
   const NodeProto& node;
   const int64_t opset;  // of the node's domain
@@ -136,6 +141,7 @@ class Conversion {
 // The graph value of `v`, made where the builder stands if there is none yet.
 ValueId materialise(ImportState& state, Value& v);
 // Appends a node and its obligations; errors carry the location.
-Result<Values> append_nodes(ImportState& state, const std::string& op, Attrs attrs, Values inputs, size_t outputs, const LocPtr& loc);
+Result<Values> append_nodes(ImportState& state, const std::string& op, Attrs attrs, Values inputs, size_t outputs,
+                            const LocPtr& loc);
 
 }  // namespace pliant::frontend::onnx

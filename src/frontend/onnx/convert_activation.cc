@@ -4,7 +4,8 @@
 namespace pliant::frontend::onnx {
 namespace {
 
-// A unary operator with the float attributes alpha, or alpha and beta or gamma, under the same names and with ONNX's defaults.
+// A unary operator with the float attributes alpha, or alpha and beta or gamma, under the same names and with ONNX's
+// defaults.
 Result<Values> with_floats(Conversion& c, const char* op, std::initializer_list<std::pair<const char*, double>> floats) {
   Attrs attrs;
   for (const auto& [name, fallback] : floats) attrs.set(name, c.float_attr(name, fallback));

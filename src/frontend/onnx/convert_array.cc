@@ -17,9 +17,11 @@ Result<std::vector<Dim>> equal_parts(Conversion& c, Dim n, int64_t parts) {
     auto exact = c.ctx().divide_exact(n, c.num(parts));
     Dim part = exact ? *exact : expr::floordiv(n, parts);
     if (n.is_const() && n.const_value() % parts != 0) {
-      return c.fail("shape-mismatch", "an axis of size " + n.str() + " cannot be split into " + std::to_string(parts) + " equal parts");
+      return c.fail("shape-mismatch",
+                    "an axis of size " + n.str() + " cannot be split into " + std::to_string(parts) + " equal parts");
     }
-    if (!exact) c.require_equal(part * parts, n, "an axis of size {b} cannot be split into " + std::to_string(parts) + " equal parts");
+    if (!exact)
+      c.require_equal(part * parts, n, "an axis of size {b} cannot be split into " + std::to_string(parts) + " equal parts");
     return std::vector<Dim>(static_cast<size_t>(parts), part);
   }
   Dim part = expr::ceildiv(n, parts);
@@ -43,7 +45,8 @@ Result<Values> split(Conversion& c) {
     sizes = TRY(equal_parts(c, n, c.int_attr("num_outputs", parts)));
   }
   if (static_cast<int64_t>(sizes.size()) != parts) {
-    return c.fail("wrong-count", "it has " + std::to_string(parts) + " outputs but " + std::to_string(sizes.size()) + " sizes");
+    return c.fail("wrong-count",
+                  "it has " + std::to_string(parts) + " outputs but " + std::to_string(sizes.size()) + " sizes");
   }
   if (parts == 1) {
     c.require_equal(sizes[0], n, "the part has size {a} but the axis {b}");
@@ -57,7 +60,8 @@ Result<std::vector<Dim>> all_pads(Conversion& c, const std::vector<Dim>& pads, s
   size_t rank = c.shape(0).size();
   axes = TRY(c.axes(std::move(axes), c.rank(0)));
   if (pads.size() != axes.size() * 2) {
-    return c.fail("wrong-count", std::to_string(axes.size() * 2) + " pads are needed but " + std::to_string(pads.size()) + " given");
+    return c.fail("wrong-count",
+                  std::to_string(axes.size() * 2) + " pads are needed but " + std::to_string(pads.size()) + " given");
   }
   std::vector<Dim> out(rank * 2, c.num(0));
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -129,12 +133,14 @@ Result<Values> cumulative(Conversion& c) {
 
 Result<Values> depth_to_space(Conversion& c) {
   std::string mode = c.string_attr("mode", "DCR") == "CRD" ? "crd" : "dcr";
-  return Values{TRY(c.append("array.depth_to_space", Attrs{{"block", c.int_attr("blocksize", 1)}, {"mode", mode}}, {c.in(0)}))};
+  return Values{
+      TRY(c.append("array.depth_to_space", Attrs{{"block", c.int_attr("blocksize", 1)}, {"mode", mode}}, {c.in(0)}))};
 }
 
 Result<Values> space_to_depth(Conversion& c) {
   std::string mode = c.string_attr("mode", "DCR") == "CRD" ? "crd" : "dcr";
-  return Values{TRY(c.append("array.space_to_depth", Attrs{{"block", c.int_attr("blocksize", 1)}, {"mode", mode}}, {c.in(0)}))};
+  return Values{
+      TRY(c.append("array.space_to_depth", Attrs{{"block", c.int_attr("blocksize", 1)}, {"mode", mode}}, {c.in(0)}))};
 }
 
 Result<Values> reverse_sequence(Conversion& c) {

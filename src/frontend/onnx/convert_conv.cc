@@ -27,7 +27,8 @@ Status check_kernel_shape(Conversion& c, size_t weight) {
   std::vector<int64_t> kernel = c.ints_attr("kernel_shape", {});
   const graph::Shape& w = c.shape(weight);
   if (w.size() != kernel.size() + 2) {
-    return c.fail("shape-mismatch", "kernel_shape has " + std::to_string(kernel.size()) + " axes but the weight " + std::to_string(w.size()));
+    return c.fail("shape-mismatch",
+                  "kernel_shape has " + std::to_string(kernel.size()) + " axes but the weight " + std::to_string(w.size()));
   }
   for (size_t i = 0; i < kernel.size(); ++i) {
     if (w[i + 2].is_const() && !w[i + 2].is_const(kernel[i])) {

@@ -42,7 +42,8 @@ Result<Dim> any_dim(Conversion& c, size_t i, const std::string& what) {
 
 Result<Values> one_hot(Conversion& c) {
   Dim depth = TRY(any_dim(c, 1, "the depth"));
-  return Values{TRY(c.append("array.one_hot", Attrs{{"axis", c.int_attr("axis", -1)}, {"depth", depth}}, {c.in(0), c.in(2)}))};
+  return Values{
+      TRY(c.append("array.one_hot", Attrs{{"axis", c.int_attr("axis", -1)}, {"depth", depth}}, {c.in(0), c.in(2)}))};
 }
 
 Result<Values> top_k(Conversion& c) {

@@ -25,7 +25,8 @@ Result<Values> mod(Conversion& c) {
 
 Result<Values> bit_shift(Conversion& c) {
   std::string direction = c.string_attr("direction", "");
-  if (direction != "LEFT" && direction != "RIGHT") return c.fail("wrong-attribute", "direction must be LEFT or RIGHT, not '" + direction + "'");
+  if (direction != "LEFT" && direction != "RIGHT")
+    return c.fail("wrong-attribute", "direction must be LEFT or RIGHT, not '" + direction + "'");
   return Values{TRY(c.append(direction == "LEFT" ? "math.shl" : "math.shr", {}, c.all_inputs()))};
 }
 

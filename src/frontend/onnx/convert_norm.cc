@@ -7,7 +7,8 @@ namespace {
 constexpr double kEpsilon = static_cast<double>(1e-5f);
 
 Result<Values> batch_norm(Conversion& c) {
-  if (!c.bool_attr("spatial", true)) return c.fail("unsupported-attribute", "statistics for each position (spatial = 0) are not supported");
+  if (!c.bool_attr("spatial", true))
+    return c.fail("unsupported-attribute", "statistics for each position (spatial = 0) are not supported");
   bool training = c.bool_attr("training_mode", false);
   if (!training && (c.wants(1) || c.wants(2))) {
     return c.fail("training-mode", "its running statistics are asked for, which only training mode gives");
@@ -67,14 +68,10 @@ Result<Values> lrn(Conversion& c) {
 
 Rows norm_rows() {
   return {
-      {"BatchNormalization", 7, 5, &batch_norm},
-      {"InstanceNormalization", 6, 3, &instance_norm},
-      {"LayerNormalization", 17, 2, &layer_norm},
-      {"RMSNormalization", 23, 2, &rms_norm},
-      {"GroupNormalization", 18, 3, &group_norm},
-      {"LpNormalization", 1, 1, &lp_norm},
-      {"MeanVarianceNormalization", 9, 1, &mvn},
-      {"LRN", 1, 1, &lrn},
+      {"BatchNormalization", 7, 5, &batch_norm},  {"InstanceNormalization", 6, 3, &instance_norm},
+      {"LayerNormalization", 17, 2, &layer_norm}, {"RMSNormalization", 23, 2, &rms_norm},
+      {"GroupNormalization", 18, 3, &group_norm}, {"LpNormalization", 1, 1, &lp_norm},
+      {"MeanVarianceNormalization", 9, 1, &mvn},  {"LRN", 1, 1, &lrn},
   };
 }
 

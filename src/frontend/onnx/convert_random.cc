@@ -44,10 +44,8 @@ Result<Values> bernoulli(Conversion& c) {
 
 Rows random_rows() {
   return {
-      {"RandomNormal", 1, 0, &normal},
-      {"RandomNormalLike", 1, 1, &normal_like},
-      {"RandomUniform", 1, 0, &uniform},
-      {"RandomUniformLike", 1, 1, &uniform_like},
+      {"RandomNormal", 1, 0, &normal},   {"RandomNormalLike", 1, 1, &normal_like},
+      {"RandomUniform", 1, 0, &uniform}, {"RandomUniformLike", 1, 1, &uniform_like},
       {"Bernoulli", 15, 1, &bernoulli},
   };
 }

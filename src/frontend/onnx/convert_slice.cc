@@ -1,27 +1,29 @@
-// Slice. Its bounds were attributes before opset 10. With axes and steps known it is array.slice, whose bounds may be sizes; with
-// axes or steps known only at run time, each axis is gathered by computed positions.
+// Slice. Its bounds were attributes before opset 10. With axes and steps known it is array.slice, whose bounds may be sizes;
+// with axes or steps known only at run time, each axis is gathered by computed positions.
 #include "frontend/onnx/direct.h"
 #include "frontend/onnx/fold.h"
 
 namespace pliant::frontend::onnx {
 namespace {
 
-// Exporters write a large number where they mean the end of the axis. Taken as that, the size stays plain; that no axis is longer is
-// checked at run time.
+// Exporters write a large number where they mean the end of the axis. Taken as that, the size stays plain; that no axis is
+// longer is checked at run time.
 constexpr int64_t kBeyondAxes = 1'000'000'000;
 Dim plain_bound(Conversion& c, Dim bound, Dim n) {
   if (!bound.is_const() || n.is_const()) return bound;
   int64_t v = bound.const_value();
   if (v > -kBeyondAxes && v < kBeyondAxes) return bound;
-  if (v != INT64_MAX && v != INT64_MIN) c.require_less_equal(n, c.num(kBeyondAxes), "an axis of size {a} is longer than the slice allows, {b}");
+  if (v != INT64_MAX && v != INT64_MIN)
+    c.require_less_equal(n, c.num(kBeyondAxes), "an axis of size {a} is longer than the slice allows, {b}");
   return c.num(v > 0 ? INT64_MAX : INT64_MIN);
 }
 
 // A slice whose axes and steps are known.
-Result<Values> slice_with(Conversion& c, std::vector<Dim> starts, std::vector<Dim> ends, std::vector<int64_t> axes, std::vector<int64_t> steps) {
+Result<Values> slice_with(Conversion& c, std::vector<Dim> starts, std::vector<Dim> ends, std::vector<int64_t> axes,
+                          std::vector<int64_t> steps) {
   if (ends.size() != starts.size() || axes.size() != starts.size()) {
-    return c.fail("wrong-count", "it has " + std::to_string(starts.size()) + " starts, " + std::to_string(ends.size()) + " ends and " +
-                                     std::to_string(axes.size()) + " axes");
+    return c.fail("wrong-count", "it has " + std::to_string(starts.size()) + " starts, " + std::to_string(ends.size()) +
+                                     " ends and " + std::to_string(axes.size()) + " axes");
   }
   if (starts.empty()) return Values{c.in(0)};
   axes = TRY(c.axes(std::move(axes), c.rank(0)));
@@ -48,7 +50,8 @@ Result<Values> slice_by_attributes(Conversion& c) {
 
 // One value for each axis of the input, as a tensor [rank]: `values` at `axes`, `fallback` elsewhere.
 Result<std::vector<Dim>> per_axis(Conversion& c, ValueId values, ValueId axes, int64_t fallback, const std::string& what) {
-  ValueId base = TRY(c.append("array.full", Attrs{{"shape", std::vector<Dim>{c.num(c.rank(0))}}}, {c.scalar(DType::I64, 0)}));
+  ValueId base =
+      TRY(c.append("array.full", Attrs{{"shape", std::vector<Dim>{c.num(c.rank(0))}}}, {c.scalar(DType::I64, 0)}));
   if (fallback != 0) {
     ValueId bound = c.constant(graph::make_constant(DType::I64, {}, &fallback, sizeof(fallback)));
     base = TRY(c.append("array.full", Attrs{{"shape", std::vector<Dim>{c.num(c.rank(0))}}}, {bound}));
@@ -96,7 +99,8 @@ Result<Values> slice_at_run_time(Conversion& c) {
     c.require_less_equal(c.num(1), tight_max(steps[a], -steps[a], c.ctx()), "the steps must not be 0");
     Positions p = positions_of(c, starts[a], ends[a], steps[a], c.shape(0)[a]);
     ValueId bounds = TRY(c.from_dims({p.first, steps[a]}));
-    Values parts = TRY(c.append_multi("array.split", Attrs{{"axis", int64_t{0}}, {"sizes", std::vector<Dim>{c.num(1), c.num(1)}}}, {bounds}, 2));
+    Values parts = TRY(c.append_multi(
+        "array.split", Attrs{{"axis", int64_t{0}}, {"sizes", std::vector<Dim>{c.num(1), c.num(1)}}}, {bounds}, 2));
     ValueId first = TRY(c.reshape(parts[0], {})), step = TRY(c.reshape(parts[1], {}));
     ValueId indices = TRY(c.append("array.range", Attrs{{"size", p.count}}, {first, step}));
     out = TRY(c.append("array.gather", Attrs{{"axis", static_cast<int64_t>(a)}}, {out, indices}));

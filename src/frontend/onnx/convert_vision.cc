@@ -6,7 +6,8 @@ namespace {
 
 // Opset 10 had no half-pixel shift of the input.
 Result<Values> roi_align(Conversion& c) {
-  std::string coordinate = c.opset < 16 ? "output_half_pixel" : c.string_attr("coordinate_transformation_mode", "half_pixel");
+  std::string coordinate =
+      c.opset < 16 ? "output_half_pixel" : c.string_attr("coordinate_transformation_mode", "half_pixel");
   Attrs attrs{{"mode", c.string_attr("mode", "avg")},
               {"height", c.int_attr("output_height", 1)},
               {"width", c.int_attr("output_width", 1)},
@@ -21,7 +22,9 @@ Result<Values> grid_sample(Conversion& c) {
   std::string mode = c.string_attr("mode", "linear");
   if (mode == "bilinear") mode = "linear";
   if (mode == "bicubic") mode = "cubic";
-  Attrs attrs{{"mode", mode}, {"padding", c.string_attr("padding_mode", "zeros")}, {"align_corners", c.bool_attr("align_corners", false)}};
+  Attrs attrs{{"mode", mode},
+              {"padding", c.string_attr("padding_mode", "zeros")},
+              {"align_corners", c.bool_attr("align_corners", false)}};
   return Values{TRY(c.append("nn.grid_sample", std::move(attrs), c.all_inputs()))};
 }
 

@@ -17,8 +17,8 @@ class Finder {
   explicit Finder(const ModelProto& m) : model_(m) {}
 
   // `names` holds the sizes among the results and grows by those they come from.
-  void visit(const std::vector<NodeProto>& nodes, const std::vector<std::string_view>& outputs, const OpsetImports& opsets, Names& names,
-             int depth) {
+  void visit(const std::vector<NodeProto>& nodes, const std::vector<std::string_view>& outputs, const OpsetImports& opsets,
+             Names& names, int depth) {
     if (depth > kMaxDepth || ++visits_ > kMaxVisits) return;
     Order order = order_nodes(nodes, outputs, [](std::string_view) { return true; });
     for (size_t i = order.indices.size(); i-- > 0;) visit_node(nodes[order.indices[i]], opsets, names, depth);

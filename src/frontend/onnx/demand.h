@@ -1,5 +1,5 @@
-// Which values of a model are used as sizes: the data of Reshape's shape, Slice's bounds and so on, followed back through shape
-// arithmetic. A graph input among them becomes symbols; any other integer input stays data.
+// Which values of a model are used as sizes: the data of Reshape's shape, Slice's bounds and so on, followed back through
+// shape arithmetic. A graph input among them becomes symbols; any other integer input stays data.
 #pragma once
 #include <string_view>
 #include <unordered_set>

@@ -1,5 +1,6 @@
-// Arithmetic on single known elements. Integers are exact polynomials; comparisons are 0/1 polynomials of min and max. Floats are
-// computed as the model would (rounded to f32) when constant; symbolic floats are kept as exact ratios and given up otherwise.
+// Arithmetic on single known elements. Integers are exact polynomials; comparisons are 0/1 polynomials of min and max.
+// Floats are computed as the model would (rounded to f32) when constant; symbolic floats are kept as exact ratios and given
+// up otherwise.
 #include <cmath>
 
 #include "frontend/onnx/known.h"

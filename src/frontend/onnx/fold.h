@@ -60,8 +60,8 @@ Folded fold_tile(Conversion& c);
 Folded fold_split(Conversion& c);
 Folded fold_range(Conversion& c);
 
-// The axes of Squeeze, Unsqueeze and the reductions: attribute `axes`, or constant input 1 where the version has it. Nothing in
-// `given` when the node names none.
+// The axes of Squeeze, Unsqueeze and the reductions: attribute `axes`, or constant input 1 where the version has it. Nothing
+// in `given` when the node names none.
 struct AxesArgument {
   bool is_known = true;
   std::optional<std::vector<int64_t>> given;

@@ -93,7 +93,8 @@ std::optional<SliceBounds> slice_bounds(Conversion& c) {
   }
   for (size_t i = b.axes.size(); i < b.starts.size(); ++i) b.axes.push_back(static_cast<int64_t>(i));
   b.steps.resize(b.starts.size(), 1);
-  bool fits = b.ends.size() == b.starts.size() && b.axes.size() == b.starts.size() && !std::count(b.steps.begin(), b.steps.end(), 0);
+  bool fits =
+      b.ends.size() == b.starts.size() && b.axes.size() == b.starts.size() && !std::count(b.steps.begin(), b.steps.end(), 0);
   if (!fits) return std::nullopt;
   return b;
 }
@@ -116,7 +117,8 @@ Folded fold_identity(Conversion& c) {
 // Constants of a few numbers; tensors of any size are made by the converter.
 Folded fold_constant(Conversion& c) {
   if (const AttributeProto* a = c.attr("value_int")) return one(make_known(DType::I64, {}, {c.num(a->i)}));
-  if (const AttributeProto* a = c.attr("value_float")) return one(Known{DType::F32, {}, {Element::make_real(static_cast<double>(a->f))}});
+  if (const AttributeProto* a = c.attr("value_float"))
+    return one(Known{DType::F32, {}, {Element::make_real(static_cast<double>(a->f))}});
   if (const AttributeProto* a = c.attr("value_ints")) {
     if (static_cast<int64_t>(a->ints.size()) > kMaxKnown) return std::nullopt;
     std::vector<Dim> dims;
@@ -382,7 +384,8 @@ Folded fold_range(Conversion& c) {
   if (d == 0 || __builtin_sub_overflow(l, s, &span)) return std::nullopt;
   if (d > 0 ? span / d > kMaxKnown : d != INT64_MIN && span / d > kMaxKnown) return std::nullopt;
   std::vector<Dim> dims;
-  for (int64_t v = s; (d > 0 ? v < l : v > l) && dims.size() <= static_cast<size_t>(kMaxKnown); v += d) dims.push_back(c.num(v));
+  for (int64_t v = s; (d > 0 ? v < l : v > l) && dims.size() <= static_cast<size_t>(kMaxKnown); v += d)
+    dims.push_back(c.num(v));
   if (dims.size() > static_cast<size_t>(kMaxKnown)) return std::nullopt;
   return one(make_known(c.dtype(0), {static_cast<int64_t>(dims.size())}, dims));
 }

@@ -7,7 +7,8 @@
 namespace pliant::frontend::onnx {
 namespace {
 
-Result<graph::Module> import_mapped(MappedFile file, const std::string& path, const std::string& directory, const ImportOptions& options) {
+Result<graph::Module> import_mapped(MappedFile file, const std::string& path, const std::string& directory,
+                                    const ImportOptions& options) {
   ModelProto model = TRY(read_model(std::move(file), path, directory));
   return Importer(model, std::make_shared<expr::Context>()).run(options);
 }

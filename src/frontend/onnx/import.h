@@ -1,5 +1,6 @@
 // ONNX to graph: reads a .onnx file (protobuf wire format, mapped, not read), with external data beside it, converts
-// every opset from 7 to the newest by version, folds shape arithmetic into dims, and reports every unsupported operator at once.
+// every opset from 7 to the newest by version, folds shape arithmetic into dims, and reports every unsupported operator at
+// once.
 #pragma once
 #include <map>
 #include <string>

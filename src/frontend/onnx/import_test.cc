@@ -14,7 +14,8 @@ namespace {
 
 using namespace testing;  // the model builder
 
-Result<graph::Module> import_model(const std::string& bytes, const ImportOptions& options = {}, const std::string& directory = "") {
+Result<graph::Module> import_model(const std::string& bytes, const ImportOptions& options = {},
+                                   const std::string& directory = "") {
   auto m = import_bytes(bytes.data(), bytes.size(), directory, "test.onnx", options);
   if (m.ok()) {
     Status s = graph::verify(m.value().main(), *m.value().ctx);
@@ -103,17 +104,22 @@ TEST(Import, BrokenGraphsNameTheNode) {
   EXPECT_EQ(error_of(model(g)),
             "node \"one\" (onnx.Add): error: is part of a cycle: it waits for node \"two\", which waits for it [cycle]");
   g.nodes = {node("Neg", {"x"}, {"y"}, "one"), node("Abs", {"x"}, {"y"}, "two")};
-  EXPECT_EQ(error_of(model(g)), "node \"two\" (onnx.Abs): error: defines 'y', which another node defines too [duplicate-value]");
+  EXPECT_EQ(error_of(model(g)),
+            "node \"two\" (onnx.Abs): error: defines 'y', which another node defines too [duplicate-value]");
 }
 
 TEST(Import, EveryUnsupportedOperatorIsReportedAtOnce) {
   Graph g = add_graph();
-  g.nodes = {node("Foo", {"x"}, {"a"}, "foo1"), node("Bar", {"a"}, {"b"}, "bar1", {}, "my.domain"), node("Foo", {"b"}, {"c"}, "foo2"),
-             node("StringSplit", {"c"}, {"d"}, "split"), node("Add", {"d", "w"}, {"y"}, "sum")};
+  g.nodes = {node("Foo", {"x"}, {"a"}, "foo1"), node("Bar", {"a"}, {"b"}, "bar1", {}, "my.domain"),
+             node("Foo", {"b"}, {"c"}, "foo2"), node("StringSplit", {"c"}, {"d"}, "split"),
+             node("Add", {"d", "w"}, {"y"}, "sum")};
   EXPECT_EQ(error_of(model(g)),
-            "test.onnx: error: operator Bar (domain my.domain, opset 0) is not supported; 1 node: \"bar1\" [unsupported-operator]\n"
-            "test.onnx: error: operator Foo (domain ai.onnx, opset 18) is not supported; 2 nodes: \"foo1\", \"foo2\" [unsupported-operator]\n"
-            "test.onnx: error: operator StringSplit (domain ai.onnx, opset 18) is not supported; 1 node: \"split\" [unsupported-operator]");
+            "test.onnx: error: operator Bar (domain my.domain, opset 0) is not supported; 1 node: \"bar1\" "
+            "[unsupported-operator]\n"
+            "test.onnx: error: operator Foo (domain ai.onnx, opset 18) is not supported; 2 nodes: \"foo1\", \"foo2\" "
+            "[unsupported-operator]\n"
+            "test.onnx: error: operator StringSplit (domain ai.onnx, opset 18) is not supported; 1 node: \"split\" "
+            "[unsupported-operator]");
 }
 
 TEST(Import, OpsetsOutsideTheRangeAreRefused) {
@@ -174,7 +180,8 @@ std::string external_tensor(const std::string& location, int64_t offset) {
   w.add_int64(1, 4);
   w.add_int32(2, 1);
   w.add_string(8, "w");
-  for (const auto& [key, value] : {std::pair{std::string("location"), location}, std::pair{std::string("offset"), std::to_string(offset)}}) {
+  for (const auto& [key, value] :
+       {std::pair{std::string("location"), location}, std::pair{std::string("offset"), std::to_string(offset)}}) {
     entry.clear();
     protozero::pbf_writer e(entry);
     e.add_string(1, key);
@@ -246,7 +253,8 @@ TEST(Import, ConstantConditionsTakeTheirArm) {
   // The rank of x decides: size(shape(x)) == 2.
   g.initializers = {i64_tensor("two", {}, {2})};
   g.nodes = {node("Shape", {"x"}, {"s"}), node("Size", {"s"}, {"n"}), node("Equal", {"n", "two"}, {"c"}),
-             node("If", {"c"}, {"y"}, "choice", {graph_attr("then_branch", then_arm.bytes()), graph_attr("else_branch", else_arm.bytes())})};
+             node("If", {"c"}, {"y"}, "choice",
+                  {graph_attr("then_branch", then_arm.bytes()), graph_attr("else_branch", else_arm.bytes())})};
   EXPECT_EQ(output_type(model(g)), "f32[batch, 4]");
   g.initializers = {i64_tensor("two", {}, {3})};
   EXPECT_NE(error_of(model(g)).find("operator Unknown"), std::string::npos);

@@ -37,7 +37,9 @@ ValueRef Scope::find(std::string_view name) const {
 }
 
 Importer::Importer(const ModelProto& model, std::shared_ptr<expr::Context> ctx)
-    : model_(model), ctx_(std::move(ctx)), state_{model, *ctx_, graph::FunctionBuilder("main", *ctx_), TensorLoader(model), {}} {}
+    : model_(model),
+      ctx_(std::move(ctx)),
+      state_{model, *ctx_, graph::FunctionBuilder("main", *ctx_), TensorLoader(model), {}} {}
 
 void Importer::report(Error e) {
   for (Diagnostic& d : e.diagnostics) state_.errors.push_back(std::move(d));
@@ -48,8 +50,8 @@ void Importer::check_versions() {
   if (it == model_.opsets.end()) return;
   if (it->second < kOldestOpset || it->second > kNewestOpset) {
     report(make_error("unsupported-opset", model_.path,
-                      "the model uses opset " + std::to_string(it->second) + "; opsets " + std::to_string(kOldestOpset) + " to " +
-                          std::to_string(kNewestOpset) + " are supported"));
+                      "the model uses opset " + std::to_string(it->second) + "; opsets " + std::to_string(kOldestOpset) +
+                          " to " + std::to_string(kNewestOpset) + " are supported"));
   }
 }
 
@@ -137,12 +139,14 @@ void Importer::report_unsupported() {
     if (u.nodes.size() > kShownNodes) names += " and " + std::to_string(u.nodes.size() - kShownNodes) + " more";
     std::string count = std::to_string(u.nodes.size()) + (u.nodes.size() == 1 ? " node: " : " nodes: ");
     all.push_back({"unsupported-operator", model_.path,
-                   "operator " + u.op + " (domain " + u.domain + ", opset " + std::to_string(u.opset) + ") is not supported; " + count + names});
+                   "operator " + u.op + " (domain " + u.domain + ", opset " + std::to_string(u.opset) +
+                       ") is not supported; " + count + names});
   }
   state_.errors.insert(state_.errors.begin(), all.begin(), all.end());
 }
 
-void Importer::import_nodes(const std::vector<NodeProto>& nodes, const std::vector<std::string_view>& outputs, Scope& scope) {
+void Importer::import_nodes(const std::vector<NodeProto>& nodes, const std::vector<std::string_view>& outputs,
+                            Scope& scope) {
   Order order = order_nodes(nodes, outputs, [&](std::string_view name) { return scope.find(name) != nullptr; });
   if (!order.errors.empty()) {
     state_.errors.insert(state_.errors.end(), order.errors.begin(), order.errors.end());
@@ -174,7 +178,8 @@ void Importer::import_node(const NodeProto& n, size_t index, Scope& scope) {
 void Importer::convert(const Row& row, Conversion& c, Scope& scope) {
   for (size_t i = 0; i < row.required_inputs; ++i) {
     if (c.has(i)) continue;
-    report(c.fail("missing-input", "input " + std::to_string(i) + " is missing; the operator needs " + std::to_string(row.required_inputs)));
+    report(c.fail("missing-input",
+                  "input " + std::to_string(i) + " is missing; the operator needs " + std::to_string(row.required_inputs)));
     return bind_broken(c.node, scope);
   }
   for (size_t i = 0; i < c.input_count(); ++i) {
@@ -273,7 +278,8 @@ void Importer::inline_function(const FunctionProto& f, Conversion& c, const std:
     if (v) {
       bind(c.node, k, std::move(v), scope);
     } else {
-      if (state_.errors.empty()) report(c.fail("missing-value", "its function does not define '" + std::string(f.outputs[k]) + "'"));
+      if (state_.errors.empty())
+        report(c.fail("missing-value", "its function does not define '" + std::string(f.outputs[k]) + "'"));
       return bind_broken(c.node, scope);
     }
   }
@@ -285,7 +291,8 @@ Status Importer::set_results(const Scope& scope) {
   for (const ValueInfoProto& out : model_.graph.outputs) {
     ValueRef v = scope.find(out.name);
     if (!v) {
-      return make_error("missing-value", "output \"" + std::string(out.name) + "\"", "nothing defines this output of the model");
+      return make_error("missing-value", "output \"" + std::string(out.name) + "\"",
+                        "nothing defines this output of the model");
     }
     if (v->id == kNoValue && !v->constant && !v->known && !v->broken) load(*v);
     if (v->broken) return make_error("missing-value", "output \"" + std::string(out.name) + "\"", "it cannot be computed");

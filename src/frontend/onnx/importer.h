@@ -30,8 +30,10 @@ class Importer {
   void check_versions();
   // inputs.cc: the graph's inputs become parameters over symbols.
   void make_inputs(const ImportOptions& options, Scope& scope);
-  void make_input(const ValueInfoProto& v, const TensorProto* default_value, bool used_as_sizes, const ImportOptions& options, Scope& scope);
-  std::optional<graph::Shape> input_shape(const ValueInfoProto& v, const TensorProto* default_value, const ImportOptions& options);
+  void make_input(const ValueInfoProto& v, const TensorProto* default_value, bool used_as_sizes,
+                  const ImportOptions& options, Scope& scope);
+  std::optional<graph::Shape> input_shape(const ValueInfoProto& v, const TensorProto* default_value,
+                                          const ImportOptions& options);
   Dim axis_symbol(const std::string& input, size_t axis, std::string name, const ImportOptions& options);
   std::shared_ptr<const Known> element_symbols(const Value& v);
   void check_options(const ImportOptions& options);
@@ -55,8 +57,8 @@ class Importer {
   const ModelProto& model_;
   std::shared_ptr<expr::Context> ctx_;
   ImportState state_;
-  std::map<std::string, Dim> symbols_;    // by the model's name of the dim
-  std::set<std::string> symbol_names_;    // those of dims without a name too
+  std::map<std::string, Dim> symbols_;  // by the model's name of the dim
+  std::set<std::string> symbol_names_;  // those of dims without a name too
   struct Unsupported {
     std::string domain, op;
     int64_t opset = 0;

@@ -1,4 +1,5 @@
-// The model's inputs as parameters: dims become symbols, and integer inputs that are used as sizes give their elements as symbols.
+// The model's inputs as parameters: dims become symbols, and integer inputs that are used as sizes give their elements as
+// symbols.
 #include <algorithm>
 #include <charconv>
 
@@ -55,7 +56,8 @@ Dim Importer::axis_symbol(const std::string& input, size_t axis, std::string nam
   return d;
 }
 
-std::optional<graph::Shape> Importer::input_shape(const ValueInfoProto& v, const TensorProto* default_value, const ImportOptions& options) {
+std::optional<graph::Shape> Importer::input_shape(const ValueInfoProto& v, const TensorProto* default_value,
+                                                  const ImportOptions& options) {
   std::string name(v.name);
   graph::Shape shape;
   auto given = options.shapes.find(name);
@@ -110,14 +112,16 @@ std::shared_ptr<const Known> Importer::element_symbols(const Value& v) {
   return std::make_shared<Known>(std::move(k));
 }
 
-void Importer::make_input(const ValueInfoProto& v, const TensorProto* default_value, bool used_as_sizes, const ImportOptions& options,
-                          Scope& scope) {
+void Importer::make_input(const ValueInfoProto& v, const TensorProto* default_value, bool used_as_sizes,
+                          const ImportOptions& options, Scope& scope) {
   if (v.type.kind != TypeProto::Kind::Tensor) {
-    return report(make_error("unsupported-type", label(v.name), std::string("it is ") + kind_name(v.type.kind) + ", which is not supported"));
+    return report(make_error("unsupported-type", label(v.name),
+                             std::string("it is ") + kind_name(v.type.kind) + ", which is not supported"));
   }
   auto dtype = dtype_of(v.type.elem_type);
   if (!dtype) {
-    return report(make_error("unsupported-type", label(v.name), "elements of type " + elem_type_name(v.type.elem_type) + " are not supported"));
+    return report(make_error("unsupported-type", label(v.name),
+                             "elements of type " + elem_type_name(v.type.elem_type) + " are not supported"));
   }
   auto shape = input_shape(v, default_value, options);
   if (!shape) return;
@@ -145,20 +149,23 @@ void Importer::check_options(const ImportOptions& options) {
     return out.empty() ? std::string("none") : out;
   };
   for (const auto& [name, shape] : options.shapes) {
-    bool exists = std::any_of(model_.graph.inputs.begin(), model_.graph.inputs.end(), [&](const auto& v) { return v.name == name; });
+    bool exists =
+        std::any_of(model_.graph.inputs.begin(), model_.graph.inputs.end(), [&](const auto& v) { return v.name == name; });
     if (!exists) report(make_error("shape-option", label(name), "the model has no input of this name"));
   }
   for (const auto& [name, bounds] : options.bounds) {
     if (!symbol_names_.count(name)) {
       report(make_error("bound-option", "bound of '" + name + "'", "the model has no such symbol; it has: " + list()));
     } else if (bounds.first < 0 || bounds.first > bounds.second) {
-      report(make_error("bound-option", "bound of '" + name + "'", "the range " + std::to_string(bounds.first) + ".." +
-                                                                      std::to_string(bounds.second) + " holds no size"));
+      report(
+          make_error("bound-option", "bound of '" + name + "'",
+                     "the range " + std::to_string(bounds.first) + ".." + std::to_string(bounds.second) + " holds no size"));
     }
   }
   for (const auto& [name, values] : options.likely) {
     if (!symbol_names_.count(name)) {
-      report(make_error("likely-option", "likely values of '" + name + "'", "the model has no such symbol; it has: " + list()));
+      report(
+          make_error("likely-option", "likely values of '" + name + "'", "the model has no such symbol; it has: " + list()));
     }
   }
 }
@@ -171,7 +178,8 @@ void Importer::make_inputs(const ImportOptions& options, Scope& scope) {
   for (const ValueInfoProto& v : g.inputs) {
     auto it = initializers.find(v.name);
     const TensorProto* default_value = it == initializers.end() ? nullptr : it->second;
-    // Before IR version 4 every initialiser had to be listed as an input and is a constant; later one so listed is a default.
+    // Before IR version 4 every initialiser had to be listed as an input and is a constant; later one so listed is a
+    // default.
     if (default_value != nullptr && model_.ir_version < 4) continue;
     make_input(v, default_value, sizes.count(v.name) != 0, options, scope);
   }

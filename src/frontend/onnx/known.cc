@@ -164,12 +164,8 @@ Dim tight_min(Dim a, Dim b, expr::Context& ctx) {
   return expr::min(a, b);
 }
 
-Dim is_negative(Dim d, expr::Context& ctx) {
-  return tight_min(tight_max(-d, ctx.constant(0), ctx), ctx.constant(1), ctx);
-}
+Dim is_negative(Dim d, expr::Context& ctx) { return tight_min(tight_max(-d, ctx.constant(0), ctx), ctx.constant(1), ctx); }
 
-Dim is_zero(Dim d, expr::Context& ctx) {
-  return 1 - tight_min(tight_max(d, -d, ctx), ctx.constant(1), ctx);
-}
+Dim is_zero(Dim d, expr::Context& ctx) { return 1 - tight_min(tight_max(d, -d, ctx), ctx.constant(1), ctx); }
 
 }  // namespace pliant::frontend::onnx

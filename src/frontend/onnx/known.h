@@ -1,5 +1,6 @@
 // Elements of small tensors known at import, as sizes: the domain in which shape arithmetic is folded. A chain such as
-// Shape -> Gather -> Mul -> Concat -> Reshape never becomes tensor code; its elements are Dims over the symbols of the inputs.
+// Shape -> Gather -> Mul -> Concat -> Reshape never becomes tensor code; its elements are Dims over the symbols of the
+// inputs.
 #pragma once
 #include <optional>
 #include <vector>
@@ -13,9 +14,9 @@ using expr::Dim;
 // Tensors with more elements than this are not tracked.
 constexpr int64_t kMaxKnown = 64;
 
-// One element. Int: `num`, of an integer or bool tensor (bool is 0 or 1). Real: the float `real`. Ratio: the float num / den with
-// den >= 1; it stands for the float result only where that is exact or where its floor, ceiling and truncation are: operations that
-// would have to round otherwise give nothing.
+// One element. Int: `num`, of an integer or bool tensor (bool is 0 or 1). Real: the float `real`. Ratio: the float num / den
+// with den >= 1; it stands for the float result only where that is exact or where its floor, ceiling and truncation are:
+// operations that would have to round otherwise give nothing.
 struct Element {
   enum class Kind : uint8_t { Int, Ratio, Real };
   Kind kind = Kind::Int;
@@ -45,8 +46,30 @@ std::optional<Known> known_of(const graph::ConstantData& c, expr::Context& ctx);
 graph::ConstantPtr constant_of(const Known& k);
 
 enum class ElementOp : uint8_t {
-  Add, Sub, Mul, Div, Mod, Min, Max, Pow, And, Or, Xor, Equal, Less, LessOrEqual, Greater, GreaterOrEqual,  // binary
-  Neg, Abs, Not, Floor, Ceil, Round, Sign, Sqrt,                                                               // unary
+  Add,
+  Sub,
+  Mul,
+  Div,
+  Mod,
+  Min,
+  Max,
+  Pow,
+  And,
+  Or,
+  Xor,
+  Equal,
+  Less,
+  LessOrEqual,
+  Greater,
+  GreaterOrEqual,  // binary
+  Neg,
+  Abs,
+  Not,
+  Floor,
+  Ceil,
+  Round,
+  Sign,
+  Sqrt,  // unary
 };
 // One operation in the element type `t` of the operands; nothing when the result is not exactly known.
 std::optional<Element> apply(ElementOp op, const Element& a, const Element& b, DType t, expr::Context& ctx);

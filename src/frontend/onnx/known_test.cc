@@ -46,8 +46,8 @@ int64_t expected(ElementOp op, int64_t a, int64_t b) {
 TEST_F(KnownTest, IntegerOperationsAgreeWithNumbers) {
   std::mt19937 random(7);
   std::uniform_int_distribution<int64_t> pick(-6, 6);
-  for (ElementOp op : {ElementOp::Add, ElementOp::Sub, ElementOp::Mul, ElementOp::Min, ElementOp::Max, ElementOp::Equal, ElementOp::Less,
-                       ElementOp::LessOrEqual, ElementOp::Greater, ElementOp::GreaterOrEqual}) {
+  for (ElementOp op : {ElementOp::Add, ElementOp::Sub, ElementOp::Mul, ElementOp::Min, ElementOp::Max, ElementOp::Equal,
+                       ElementOp::Less, ElementOp::LessOrEqual, ElementOp::Greater, ElementOp::GreaterOrEqual}) {
     auto e = apply(op, Element::make_int(a_), Element::make_int(b_), DType::I64, ctx_);
     ASSERT_TRUE(e.has_value());
     for (int trial = 0; trial < 60; ++trial) {
@@ -66,7 +66,8 @@ TEST_F(KnownTest, DivisionTruncatesAndNeedsAPositiveDivisor) {
 
 TEST_F(KnownTest, LogicOfComparisons) {
   Element less = *apply(ElementOp::Less, Element::make_int(a_), Element::make_int(b_), DType::I64, ctx_);
-  Element positive = *apply(ElementOp::Greater, Element::make_int(a_), Element::make_int(ctx_.constant(0)), DType::I64, ctx_);
+  Element positive =
+      *apply(ElementOp::Greater, Element::make_int(a_), Element::make_int(ctx_.constant(0)), DType::I64, ctx_);
   for (int64_t a = -3; a <= 3; ++a) {
     for (int64_t b = -3; b <= 3; ++b) {
       EXPECT_EQ(at(apply(ElementOp::And, less, positive, DType::Bool, ctx_)->num, a, b), a < b && a > 0);

@@ -29,7 +29,8 @@ Result<MappedFile> map_file(const std::string& path) {
   }
   if (!S_ISREG(st.st_mode)) {
     ::close(fd);
-    return make_error("file-unreadable", path, S_ISDIR(st.st_mode) ? "this is a folder, not a file" : "this is not a regular file");
+    return make_error("file-unreadable", path,
+                      S_ISDIR(st.st_mode) ? "this is a folder, not a file" : "this is not a regular file");
   }
   size_t size = static_cast<size_t>(st.st_size);
   if (size == 0) {

@@ -15,8 +15,23 @@ namespace pliant::frontend::onnx {
 
 // The numbers of ONNX's TensorProto.DataType.
 enum class ElemType : int32_t {
-  Undefined = 0, Float = 1, UInt8 = 2, Int8 = 3, UInt16 = 4, Int16 = 5, Int32 = 6, Int64 = 7, String = 8, Bool = 9,
-  Float16 = 10, Double = 11, UInt32 = 12, UInt64 = 13, Complex64 = 14, Complex128 = 15, BFloat16 = 16,
+  Undefined = 0,
+  Float = 1,
+  UInt8 = 2,
+  Int8 = 3,
+  UInt16 = 4,
+  Int16 = 5,
+  Int32 = 6,
+  Int64 = 7,
+  String = 8,
+  Bool = 9,
+  Float16 = 10,
+  Double = 11,
+  UInt32 = 12,
+  UInt64 = 13,
+  Complex64 = 14,
+  Complex128 = 15,
+  BFloat16 = 16,
 };
 
 // A dim of a declared type: a number, a name, or neither.
@@ -51,8 +66,21 @@ struct GraphProto;
 struct AttributeProto {
   // The numbers of ONNX's AttributeProto.AttributeType.
   enum class Type : int32_t {
-    Undefined = 0, Float = 1, Int = 2, String = 3, Tensor = 4, Graph = 5, Floats = 6, Ints = 7, Strings = 8, Tensors = 9,
-    Graphs = 10, SparseTensor = 11, SparseTensors = 12, TypeProto = 13, TypeProtos = 14,
+    Undefined = 0,
+    Float = 1,
+    Int = 2,
+    String = 3,
+    Tensor = 4,
+    Graph = 5,
+    Floats = 6,
+    Ints = 7,
+    Strings = 8,
+    Tensors = 9,
+    Graphs = 10,
+    SparseTensor = 11,
+    SparseTensors = 12,
+    TypeProto = 13,
+    TypeProtos = 14,
   };
   std::string_view name;
   std::string_view ref_attr_name;  // inside functions: the caller's attribute of that name
@@ -63,7 +91,7 @@ struct AttributeProto {
   std::vector<float> floats;
   std::vector<int64_t> ints;
   std::vector<std::string_view> strings;
-  std::vector<TensorProto> tensors;  // `t` is the only element when type is Tensor
+  std::vector<TensorProto> tensors;                       // `t` is the only element when type is Tensor
   std::vector<std::shared_ptr<const GraphProto>> graphs;  // likewise `g`
   std::shared_ptr<const onnx::TypeProto> type_proto;
 };

@@ -12,8 +12,8 @@ namespace pliant::frontend::onnx::testing {
 struct Axis {
   int64_t value = -1;
   std::string name;
-  Axis(int v) : value(v) {}                           // NOLINT: implicit on purpose
-  Axis(const char* n) : name(n) {}                    // NOLINT
+  Axis(int v) : value(v) {}         // NOLINT: implicit on purpose
+  Axis(const char* n) : name(n) {}  // NOLINT
 };
 
 inline std::string tensor_type(ElemType t, const std::vector<Axis>& axes) {
@@ -41,7 +41,8 @@ inline std::string value_info(const std::string& name, ElemType t, const std::ve
   return out;
 }
 
-inline std::string raw_tensor(const std::string& name, ElemType t, const std::vector<int64_t>& dims, const void* bytes, size_t n) {
+inline std::string raw_tensor(const std::string& name, ElemType t, const std::vector<int64_t>& dims, const void* bytes,
+                              size_t n) {
   std::string out;
   protozero::pbf_writer w(out);
   for (int64_t d : dims) w.add_int64(1, d);
@@ -91,8 +92,9 @@ inline std::string graph_attr(const std::string& name, const std::string& graph)
   return out;
 }
 
-inline std::string node(const std::string& op, const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
-                        const std::string& name = "", const std::vector<std::string>& attributes = {}, const std::string& domain = "") {
+inline std::string node(const std::string& op, const std::vector<std::string>& inputs,
+                        const std::vector<std::string>& outputs, const std::string& name = "",
+                        const std::vector<std::string>& attributes = {}, const std::string& domain = "") {
   std::string out;
   protozero::pbf_writer w(out);
   for (const auto& i : inputs) w.add_string(1, i);
@@ -142,7 +144,8 @@ inline std::string function(const std::string& domain, const std::string& name, 
   return out;
 }
 
-inline std::string model(const Graph& g, int64_t version = 18, int64_t ir_version = 8, const std::vector<std::string>& functions = {}) {
+inline std::string model(const Graph& g, int64_t version = 18, int64_t ir_version = 8,
+                         const std::vector<std::string>& functions = {}) {
   std::string out;
   protozero::pbf_writer w(out);
   w.add_int64(1, ir_version);

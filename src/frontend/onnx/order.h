@@ -15,7 +15,8 @@ std::string node_name(const NodeProto& n, size_t index);
 // `onnx.Add`, `com.microsoft.Gelu`.
 std::string op_name(const NodeProto& n);
 
-// Values that a node reads: its inputs, and what the graphs in its attributes use of the enclosing graph. Absent inputs left out.
+// Values that a node reads: its inputs, and what the graphs in its attributes use of the enclosing graph. Absent inputs left
+// out.
 std::vector<std::string_view> values_read(const NodeProto& n);
 
 struct Order {

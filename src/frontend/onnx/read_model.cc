@@ -321,7 +321,8 @@ int64_t version_of(const OpsetImports& opsets, std::string_view domain) {
 Result<ModelProto> read_model(MappedFile file, const std::string& path, const std::string& directory) {
   // Lengths in protobuf are 32 bits wide; larger models keep their weights in external data.
   if (file.size > UINT32_MAX) {
-    return make_error("malformed-model", path, "the file is larger than 4 GiB, which the format cannot express; save the weights as external data");
+    return make_error("malformed-model", path,
+                      "the file is larger than 4 GiB, which the format cannot express; save the weights as external data");
   }
   if (file.size == 0) return make_error("malformed-model", path, "the file is empty: truncated, or not an ONNX model");
   ModelProto m;
@@ -330,7 +331,8 @@ Result<ModelProto> read_model(MappedFile file, const std::string& path, const st
   m.directory = directory;
   ModelReader reader;
   auto broken = [&](const std::string& what) {
-    return make_error("malformed-model", path, "this is not an ONNX model, or it is malformed: " + what + " in " + reader.part);
+    return make_error("malformed-model", path,
+                      "this is not an ONNX model, or it is malformed: " + what + " in " + reader.part);
   };
   try {
     reader.read({reinterpret_cast<const char*>(m.file.data), m.file.size}, m);

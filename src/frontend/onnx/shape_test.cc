@@ -14,7 +14,8 @@ struct Outcome {
   std::string type, error;
   size_t nodes = 0, obligations = 0;
 };
-Outcome import_nodes(const std::vector<std::string>& nodes, const std::vector<std::string>& initializers, int64_t version = 18) {
+Outcome import_nodes(const std::vector<std::string>& nodes, const std::vector<std::string>& initializers,
+                     int64_t version = 18) {
   Graph g;
   g.inputs = {value_info("x", ElemType::Float, {"batch", "seq", 12}), value_info("k", ElemType::Int64, {2}),
               value_info("n", ElemType::Int64, {})};
@@ -31,12 +32,13 @@ Outcome import_nodes(const std::vector<std::string>& nodes, const std::vector<st
 }
 
 TEST(ShapeFolding, TheUsualChainLeavesOneReshape) {
-  Outcome o = import_nodes(
-      {node("Shape", {"x"}, {"s"}), node("Gather", {"s", "i0"}, {"b"}), node("Gather", {"s", "i1"}, {"t"}),
-       node("Unsqueeze", {"b", "ax"}, {"b1"}), node("Unsqueeze", {"t", "ax"}, {"t1"}), node("Concat", {"b1", "t1", "heads", "rest"}, {"to"}, "", {int_attr("axis", 0)}),
-       node("Reshape", {"x", "to"}, {"y"})},
-      {i64_tensor("i0", {}, {0}), i64_tensor("i1", {}, {1}), i64_tensor("ax", {1}, {0}), i64_tensor("heads", {1}, {3}),
-       i64_tensor("rest", {1}, {-1})});
+  Outcome o =
+      import_nodes({node("Shape", {"x"}, {"s"}), node("Gather", {"s", "i0"}, {"b"}), node("Gather", {"s", "i1"}, {"t"}),
+                    node("Unsqueeze", {"b", "ax"}, {"b1"}), node("Unsqueeze", {"t", "ax"}, {"t1"}),
+                    node("Concat", {"b1", "t1", "heads", "rest"}, {"to"}, "", {int_attr("axis", 0)}),
+                    node("Reshape", {"x", "to"}, {"y"})},
+                   {i64_tensor("i0", {}, {0}), i64_tensor("i1", {}, {1}), i64_tensor("ax", {1}, {0}),
+                    i64_tensor("heads", {1}, {3}), i64_tensor("rest", {1}, {-1})});
   EXPECT_EQ(o.error, "");
   EXPECT_EQ(o.type, "f32[batch, seq, 3, 4]");
   EXPECT_EQ(o.nodes, 1u);
@@ -44,8 +46,10 @@ TEST(ShapeFolding, TheUsualChainLeavesOneReshape) {
 }
 
 TEST(ShapeFolding, ReshapeCopiesAndInfers) {
-  EXPECT_EQ(import_nodes({node("Reshape", {"x", "to"}, {"y"})}, {i64_tensor("to", {2}, {0, -1})}).type, "f32[batch, seq*12]");
-  EXPECT_EQ(import_nodes({node("Reshape", {"x", "to"}, {"y"})}, {i64_tensor("to", {3}, {-1, 2, 6})}).type, "f32[batch*seq, 2, 6]");
+  EXPECT_EQ(import_nodes({node("Reshape", {"x", "to"}, {"y"})}, {i64_tensor("to", {2}, {0, -1})}).type,
+            "f32[batch, seq*12]");
+  EXPECT_EQ(import_nodes({node("Reshape", {"x", "to"}, {"y"})}, {i64_tensor("to", {3}, {-1, 2, 6})}).type,
+            "f32[batch*seq, 2, 6]");
   // Not every size divides by 5: the rest is checked when it is known.
   Outcome o = import_nodes({node("Reshape", {"x", "to"}, {"y"})}, {i64_tensor("to", {2}, {-1, 5})});
   EXPECT_EQ(o.type, "f32[batch*seq*2 + floordiv(batch*seq*2, 5), 5]");
@@ -64,26 +68,36 @@ TEST(ShapeFolding, InputsUsedAsSizesAreSymbols) {
 
 TEST(ShapeFolding, SizesFromDataAreRead) {
   // The sum of k's elements is data: the size is read from the tensor when it is there.
-  Outcome o = import_nodes({node("ReduceMax", {"x"}, {"m"}, "", {int_attr("keepdims", 0)}), node("Cast", {"m"}, {"c"}, "cast", {int_attr("to", 7)}),
-                            node("Unsqueeze", {"c", "ax"}, {"c1"}), node("Expand", {"one", "c1"}, {"y"}, "grow")},
+  Outcome o = import_nodes({node("ReduceMax", {"x"}, {"m"}, "", {int_attr("keepdims", 0)}),
+                            node("Cast", {"m"}, {"c"}, "cast", {int_attr("to", 7)}), node("Unsqueeze", {"c", "ax"}, {"c1"}),
+                            node("Expand", {"one", "c1"}, {"y"}, "grow")},
                            {f32_tensor("one", {1}, {1}), i64_tensor("ax", {1}, {0})});
   EXPECT_EQ(o.error, "");
   EXPECT_EQ(o.type, "f32[grow_0]");
 }
 
 TEST(ShapeFolding, FoldedSizesCanBeData) {
-  Outcome o = import_nodes({node("Shape", {"x"}, {"s"}), node("Cast", {"s"}, {"f"}, "", {int_attr("to", 1)}), node("Sqrt", {"f"}, {"y"})}, {});
+  Outcome o = import_nodes(
+      {node("Shape", {"x"}, {"s"}), node("Cast", {"s"}, {"f"}, "", {int_attr("to", 1)}), node("Sqrt", {"f"}, {"y"})}, {});
   EXPECT_EQ(o.error, "");
   EXPECT_EQ(o.type, "f32[3]");
 }
 
 TEST(ShapeFolding, AxesMovedFromAttributesToInputs) {
-  EXPECT_EQ(import_nodes({node("Unsqueeze", {"x"}, {"y"}, "", {ints_attr("axes", {0, -1})})}, {}, 11).type, "f32[1, batch, seq, 12, 1]");
-  EXPECT_EQ(import_nodes({node("Unsqueeze", {"x", "a"}, {"y"})}, {i64_tensor("a", {2}, {0, -1})}, 13).type, "f32[1, batch, seq, 12, 1]");
-  EXPECT_EQ(import_nodes({node("ReduceSum", {"x"}, {"y"}, "", {ints_attr("axes", {1}), int_attr("keepdims", 0)})}, {}, 11).type, "f32[batch, 12]");
+  EXPECT_EQ(import_nodes({node("Unsqueeze", {"x"}, {"y"}, "", {ints_attr("axes", {0, -1})})}, {}, 11).type,
+            "f32[1, batch, seq, 12, 1]");
+  EXPECT_EQ(import_nodes({node("Unsqueeze", {"x", "a"}, {"y"})}, {i64_tensor("a", {2}, {0, -1})}, 13).type,
+            "f32[1, batch, seq, 12, 1]");
+  EXPECT_EQ(
+      import_nodes({node("ReduceSum", {"x"}, {"y"}, "", {ints_attr("axes", {1}), int_attr("keepdims", 0)})}, {}, 11).type,
+      "f32[batch, 12]");
   EXPECT_EQ(import_nodes({node("ReduceSum", {"x", "a"}, {"y"})}, {i64_tensor("a", {1}, {1})}, 13).type, "f32[batch, 1, 12]");
-  EXPECT_EQ(import_nodes({node("ReduceMean", {"x", "a"}, {"y"})}, {i64_tensor("a", {1}, {-1})}, 18).type, "f32[batch, seq, 1]");
-  EXPECT_EQ(import_nodes({node("Slice", {"x"}, {"y"}, "", {ints_attr("starts", {2}), ints_attr("ends", {7}), ints_attr("axes", {2})})}, {}, 9).type,
+  EXPECT_EQ(import_nodes({node("ReduceMean", {"x", "a"}, {"y"})}, {i64_tensor("a", {1}, {-1})}, 18).type,
+            "f32[batch, seq, 1]");
+  EXPECT_EQ(import_nodes({node("Slice", {"x"}, {"y"}, "",
+                               {ints_attr("starts", {2}), ints_attr("ends", {7}), ints_attr("axes", {2})})},
+                         {}, 9)
+                .type,
             "f32[batch, seq, 5]");
 }
 

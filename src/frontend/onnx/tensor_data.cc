@@ -126,21 +126,24 @@ std::optional<DType> dtype_of(int32_t elem_type) {
 
 std::string elem_type_name(int32_t elem_type) {
   static constexpr const char* names[] = {
-      "undefined", "float", "uint8", "int8", "uint16", "int16", "int32", "int64", "string", "bool", "float16", "double",
-      "uint32", "uint64", "complex64", "complex128", "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2",
-      "float8e5m2fnuz", "uint4", "int4", "float4e2m1", "float8e8m0", "uint2", "int2", "float6e2m3", "float6e3m2"};
+      "undefined",  "float",        "uint8",          "int8",       "uint16",         "int16",  "int32",     "int64",
+      "string",     "bool",         "float16",        "double",     "uint32",         "uint64", "complex64", "complex128",
+      "bfloat16",   "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "uint4",  "int4",      "float4e2m1",
+      "float8e8m0", "uint2",        "int2",           "float6e2m3", "float6e3m2"};
   if (elem_type >= 0 && elem_type < static_cast<int32_t>(std::size(names))) return names[elem_type];
   return "type " + std::to_string(elem_type);
 }
 
-Result<TensorLoader::Bytes> TensorLoader::inline_bytes(const TensorProto& t, DType dtype, size_t wanted, const std::string& label) {
+Result<TensorLoader::Bytes> TensorLoader::inline_bytes(const TensorProto& t, DType dtype, size_t wanted,
+                                                       const std::string& label) {
   try {
     ElementBytes e = elements_of(t.wire, dtype, wanted);
     if (e.is_view) return Bytes{reinterpret_cast<const std::byte*>(e.view.data()), e.view.size(), model_.file.keep};
     auto owned = std::make_shared<std::vector<std::byte>>(std::move(e.gathered));
     return Bytes{owned->data(), owned->size(), owned};
   } catch (const protozero::exception& e) {
-    return make_error("malformed-model", label, std::string("the elements cannot be parsed: ") + e.what(), {"in " + model_.path});
+    return make_error("malformed-model", label, std::string("the elements cannot be parsed: ") + e.what(),
+                      {"in " + model_.path});
   }
 }
 
@@ -152,7 +155,9 @@ Result<TensorLoader::Bytes> TensorLoader::external_bytes(const TensorProto& t, s
     if (key == "location") location = value;
     if (key != "offset" && key != "length") continue;
     auto number = parse_number(value);
-    if (!number) return make_error("external-data", label, "its external " + std::string(key) + " is not a number: '" + std::string(value) + "'");
+    if (!number)
+      return make_error("external-data", label,
+                        "its external " + std::string(key) + " is not a number: '" + std::string(value) + "'");
     if (key == "offset") offset = *number;
     if (key == "length") length = number;
   }
@@ -174,19 +179,21 @@ Result<TensorLoader::Bytes> TensorLoader::external_bytes(const TensorProto& t, s
   const MappedFile& file = it->second;
   uint64_t present = offset < file.size ? file.size - offset : 0;
   if (length && *length != wanted) {
-    return make_error("weight-size", label, wanted_found(wanted, *length) + " in its external data", {"external data in '" + location + "'"});
+    return make_error("weight-size", label, wanted_found(wanted, *length) + " in its external data",
+                      {"external data in '" + location + "'"});
   }
   if (present < wanted) {
     return make_error("external-data", label,
-                      "'" + location + "' is too short: " + std::to_string(wanted) + " bytes wanted at offset " + std::to_string(offset) +
-                          ", " + std::to_string(present) + " found");
+                      "'" + location + "' is too short: " + std::to_string(wanted) + " bytes wanted at offset " +
+                          std::to_string(offset) + ", " + std::to_string(present) + " found");
   }
   return Bytes{wanted == 0 ? nullptr : file.data + offset, wanted, file.keep};
 }
 
 Result<graph::ConstantPtr> TensorLoader::load(const TensorProto& t, const std::string& label) {
   auto dtype = dtype_of(t.data_type);
-  if (!dtype) return make_error("unsupported-type", label, "elements of type " + elem_type_name(t.data_type) + " are not supported");
+  if (!dtype)
+    return make_error("unsupported-type", label, "elements of type " + elem_type_name(t.data_type) + " are not supported");
   auto wanted = bytes_wanted(t.dims, *dtype);
   if (!wanted) {
     std::string dims;

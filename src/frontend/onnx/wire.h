@@ -1,5 +1,5 @@
-// protozero's reader with the checks that damaged files need: a field of the wrong wire type is an error and not an assertion.
-// Everything here throws protozero's exceptions; read_model and the tensor decoder catch them and make Errors.
+// protozero's reader with the checks that damaged files need: a field of the wrong wire type is an error and not an
+// assertion. Everything here throws protozero's exceptions; read_model and the tensor decoder catch them and make Errors.
 #pragma once
 #define protozero_assert(x) static_cast<void>(0)
 #include <protozero/pbf_reader.hpp>
