@@ -235,6 +235,31 @@ Extents Edit::enclosing_loops(const StmtPtr& s) const {
   return out;
 }
 
+// What is known of a loop stays only while it speaks of symbols that have values there.
+void Edit::drop_stale_facts() {
+  std::set<SymbolId> known, bound;
+  for (SymbolId s : loop::free_symbols(function)) known.insert(s);
+  auto speaks_of_known = [&](Dim d) {
+    auto symbols = expr::symbols_of(d);
+    return std::all_of(symbols.begin(), symbols.end(), [&](SymbolId s) { return known.count(s) > 0; });
+  };
+  auto visit = [&](auto&& self, const StmtPtr& s) -> void {
+    bool added = s->kind == StmtKind::For && known.insert(s->var).second;
+    if (added) {
+      bound.insert(s->var);
+      if (auto it = padded.find(s->var); it != padded.end() && !speaks_of_known(it->second)) padded.erase(it);
+      std::erase_if(even_tiles, [&](const EvenTile& t) {
+        return t.inner == s->var && (!known.count(t.outer) || !speaks_of_known(t.start));
+      });
+    }
+    for (const StmtPtr& child : s->body) self(self, child);
+    if (added) known.erase(s->var);
+  };
+  visit(visit, function.body);
+  std::erase_if(even_tiles, [&](const EvenTile& t) { return !bound.count(t.inner); });
+  std::erase_if(padded, [&](auto& p) { return !bound.count(p.first); });
+}
+
 Status Edit::commit() {
   auto verified = loop::verify(function, ctx);
   if (!verified.ok()) {
@@ -250,8 +275,7 @@ Status Edit::commit() {
   });
   std::erase_if(vars_, [&](auto& v) { return !bound.count(v.second); });
   std::erase_if(buffers_, [&](auto& b) { return !declared.count(b.second); });
-  std::erase_if(even_tiles, [&](auto& t) { return !bound.count(t.outer) || !bound.count(t.inner); });
-  std::erase_if(padded, [&](auto& p) { return !bound.count(p.first); });
+  drop_stale_facts();
   schedule_.function_ = std::move(function);
   schedule_.padded_ = std::move(padded);
   schedule_.even_tiles_ = std::move(even_tiles);

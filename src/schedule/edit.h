@@ -67,6 +67,7 @@ class Edit {
   std::string free_name(const std::string& base, const std::function<bool(const std::string&)>& taken) const;
   Dim make_index(const std::string& name, Dim extent, int64_t hi);
   std::set<SymbolId> used_symbols() const;
+  void drop_stale_facts();
 
   Schedule& schedule_;
   std::string line_;

@@ -10,7 +10,7 @@
 namespace pliant::schedule {
 namespace {
 
-constexpr uint64_t kCases = 150;
+constexpr uint64_t kCases = 100;
 
 class Generator {
  public:

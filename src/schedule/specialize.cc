@@ -61,6 +61,10 @@ Status Schedule::specialize(std::string_view name, std::string_view at, Constant
   for (int64_t v = tail->limit; all && v > 0; --v) values.push_back(v);
   for (int64_t v : values)
     if (v < 1 || v > tail->limit) return e.refuse(std::to_string(v) + " is not in 1 … " + std::to_string(tail->limit));
+  constexpr size_t kMostVariants = 64;
+  if (values.size() > kMostVariants)
+    return e.refuse("that would be " + std::to_string(values.size()) + " variants, more than " +
+                    std::to_string(kMostVariants));
   ForKind kind = mark == Constant::Unroll ? ForKind::Unroll : ForKind::Vector;
   // Where every value has its branch, the last one needs no condition if there is an iteration at all.
   bool total = all && e.ctx.proves_less_equal(e.ctx.constant(1), size);
