@@ -15,12 +15,14 @@ EVERY = 16  # of the models, how many are compiled: one in so many
 
 def main():
     root = pathlib.Path(sys.argv[1])
-    folders = {name: root / name for name in ("onnx_import", "artifact_load", "graph_text")}
+    folders = {name: root / name for name in ("onnx_import", "artifact_load", "graph_text", "loop_text", "schedule_trace")}
     for folder in folders.values():
         folder.mkdir(parents=True, exist_ok=True)
     golden = pathlib.Path(__file__).resolve().parent.parent / "tests" / "golden"
     for path in golden.rglob("*.ir"):
-        (folders["graph_text"] / path.name).write_text(path.read_text().split("// ----")[0])
+        target = {"loop": "loop_text", "schedule": "schedule_trace"}.get(path.parent.name, "graph_text")
+        text = path.read_text().split("// ---- expect")[0]
+        (folders[target] / path.name).write_text(text if target == "schedule_trace" else text.split("// ----")[0])
     for index, case in enumerate(loader.load_model_tests(kind="node")):
         data = case.model.SerializeToString()
         if len(data) > MAX_BYTES:
