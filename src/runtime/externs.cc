@@ -19,6 +19,10 @@ const ExternRow* find_extern(std::string_view symbol) {
 #include "runtime/externs.def"
 #undef PLIANT_EXTERN
   };
+#define PLIANT_EXTERN(name, min_in, max_in, min_out, max_out, min_ints, max_ints, results) \
+  static_assert(max_in <= kMostExternArgs && max_out <= kMostExternArgs && results <= kMostExternArgs);
+#include "runtime/externs.def"
+#undef PLIANT_EXTERN
   for (const ExternRow& row : rows)
     if (row.symbol == symbol) return &row;
   return nullptr;

@@ -43,6 +43,8 @@ struct ExternCall {
   void* room_bytes(uint64_t count, uint64_t each);
 };
 
+// The most inputs, outputs or results that a row may have.
+inline constexpr size_t kMostExternArgs = 8;
 struct ExternRow {
   std::string_view symbol;
   pliant_status (*function)(ExternCall& call);

@@ -3,6 +3,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,7 +15,7 @@ namespace {
 
 constexpr int64_t kSpinNs = 100'000;     // a worker between calls
 constexpr int64_t kYieldNs = 50'000;     // the caller, before it gives its CPU away while it waits
-constexpr int64_t kOverrunNs = 100'000;  // waiting this long, and longer than the own slice took, hints at a crowded machine
+constexpr int64_t kOverrunNs = 100'000;  // waiting this long for a worker that lost its CPU hints at a crowded machine
 constexpr int kOverrunLimit = 8;
 constexpr int kCrowdedCalls = 512;
 constexpr uint32_t kStop = 1;  // a ticket; those of calls are even
@@ -37,6 +38,12 @@ void futex_wait(std::atomic<uint32_t>& word, uint32_t while_value) {
   syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, while_value, nullptr, nullptr, 0);
 }
 void futex_wake(std::atomic<uint32_t>& word) { syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0); }
+
+// How often the system took this thread off its CPU.
+int64_t preemptions() {
+  rusage r;
+  return getrusage(RUSAGE_THREAD, &r) == 0 ? r.ru_nivcsw : 0;
+}
 
 // Spins until `ready` or for `ns`; true when ready.
 template <class Ready>
@@ -61,6 +68,7 @@ struct alignas(128) ThreadPool::Worker {
   std::atomic<uint32_t> claimed{0};
   std::atomic<uint32_t> sleeping{0};
   alignas(64) std::atomic<uint32_t> done{0};
+  std::atomic<int64_t> lost{0};  // slices during which it was taken off its CPU; only long ones are looked at
   ThreadPool* pool = nullptr;
   int index = 0;  // also its slice and thread number
   pthread_t thread{};
@@ -97,6 +105,7 @@ void* ThreadPool::worker_main(void* worker) {
 
 void ThreadPool::work(Worker& w) {
   uint32_t seen = 0;
+  int64_t preempted = 0;
   for (;;) {
     auto ready = [&] { return w.ticket.load(std::memory_order_acquire) != seen; };
     while (!spin(kSpinNs, ready)) {
@@ -110,7 +119,13 @@ void ThreadPool::work(Worker& w) {
     if (seen == kStop) return;
     uint32_t before = seen - 2;
     if (!w.claimed.compare_exchange_strong(before, seen, std::memory_order_acq_rel)) continue;
+    const int64_t begun = now_ns();
     run_slice(w.index, w.index);
+    if (now_ns() - begun > kOverrunNs) {
+      const int64_t so_far = preemptions();
+      if (so_far != preempted) w.lost.fetch_add(1, std::memory_order_relaxed);
+      preempted = so_far;
+    }
     w.done.store(seen, std::memory_order_release);
   }
 }
@@ -141,13 +156,19 @@ void ThreadPool::wait_for(Worker& w, uint32_t done) {
   while (!spin(kYieldNs, ready)) sched_yield();
 }
 
-void ThreadPool::note_wait(int64_t own_ns, int64_t waited_ns) {
-  if (waited_ns <= kOverrunNs || waited_ns <= own_ns) {
+void ThreadPool::note_wait(int64_t own_ns, int64_t waited_ns, int workers) {
+  int64_t lost = lost_;
+  if (waited_ns > kOverrunNs && waited_ns > own_ns) {
+    lost = 0;
+    for (int i = 1; i <= workers; ++i) lost += workers_[static_cast<size_t>(i)].lost.load(std::memory_order_relaxed);
+  }
+  if (lost == lost_) {
     overruns_ = std::max(0, overruns_ - 1);
   } else if (++overruns_ >= kOverrunLimit) {
     overruns_ = kOverrunLimit / 2;
     crowded_calls_ = kCrowdedCalls;
   }
+  lost_ = lost;
 }
 
 void ThreadPool::run(int slices, int64_t tasks, Slice slice, void* context) {
@@ -181,7 +202,7 @@ void ThreadPool::run(int slices, int64_t tasks, Slice slice, void* context) {
     wait_for(w, ticket_);
     waited = true;
   }
-  if (workers > 0) note_wait(finished - begun, waited ? now_ns() - finished : 0);
+  if (workers > 0) note_wait(finished - begun, waited ? now_ns() - finished : 0, workers);
 }
 
 }  // namespace pliant::runtime

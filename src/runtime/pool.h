@@ -1,9 +1,10 @@
 // The threads of one loaded model. A parallel call divides its task grid [0, tasks) into one contiguous slice a thread, always the
 // same for the same count, and returns when all are done. The caller runs slice 0, then any slice that no worker has begun: a
-// worker that sleeps, or that the system has taken off its CPU, costs nothing but its help.
+// worker that sleeps, or that another process keeps off its CPU, costs nothing but its help.
 //
 // Workers wait for the next call by spinning for a bounded time and then sleep; nothing is ever pinned to a CPU. When calls keep
-// waiting long for a worker that has begun (the machine is shared with others), the pool uses fewer threads for a while.
+// waiting long for a worker that lost its CPU in the middle of a slice (the machine is shared with others), calls run on one
+// thread for a while.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -46,7 +47,7 @@ class ThreadPool {
   void start_workers();
   void run_slice(int slice, int thread);
   void wait_for(Worker& w, uint32_t done);
-  void note_wait(int64_t own_ns, int64_t waited_ns);
+  void note_wait(int64_t own_ns, int64_t waited_ns, int workers);
 
   const int threads_;
   int started_ = 0;
@@ -54,7 +55,8 @@ class ThreadPool {
   std::atomic<bool> taken_{false};
   Job job_;
   uint32_t ticket_ = 0;  // of the current call; even
-  int overruns_ = 0;       // recent calls that waited long
+  int64_t lost_ = 0;       // slices that workers are known to have lost their CPU in
+  int overruns_ = 0;       // recent calls that waited long for such a slice
   int crowded_calls_ = 0;  // calls left to run serially before trying again
   std::unique_ptr<Worker[]> workers_;
 };

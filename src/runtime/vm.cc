@@ -323,7 +323,6 @@ class Run {
     }
   }
 
-  static constexpr size_t kMostExternArgs = 8;
   Model& model_;
   State& state_;
   pliant_output* outputs_;
