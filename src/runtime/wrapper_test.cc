@@ -1,0 +1,27 @@
+#include "runtime/fixture_test.h"
+#include "runtime/pliant.hpp"
+
+namespace pliant::runtime::fixture {
+namespace {
+
+TEST(wrapper, runs_and_reports) {
+  const std::vector<std::byte> file = file_of(add_chain(2));
+  auto model = rt::Model::load(std::span<const std::byte>(file));
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  EXPECT_STREQ(model.value().input(1).name, "b");
+  const std::vector<float> a = {1, 2, 3, 4}, b = {10, 20, 30, 40};
+  auto outs = model.value().run({rt::Input::of("b", b, {2, 2}), rt::Input::of("a", a, {2, 2})});
+  ASSERT_TRUE(outs.ok()) << outs.error().message;
+  ASSERT_EQ(outs.value().size(), 1u);
+  const rt::Output& y = outs.value()[0];
+  EXPECT_EQ(y.values<float>()[3], 84);
+  EXPECT_EQ(y.values<int64_t>().size(), 0u);
+  EXPECT_EQ(y.shape()[0], 2);
+  auto bad = model.value().run({rt::Input::of("a", a, {2, 2})});
+  EXPECT_FALSE(bad.ok());
+  EXPECT_EQ(bad.error().message, "input 'b' is missing: f32[n, m]");
+  EXPECT_FALSE(rt::Model::load("/no/such/file").ok());
+}
+
+}  // namespace
+}  // namespace pliant::runtime::fixture
