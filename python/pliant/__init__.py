@@ -60,7 +60,10 @@ class Executable:
         info = self._known.get(name)
         if not hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray):
             dtype = None if info is None else _bfloat16() if info.dtype == "bfloat16" else np.dtype(info.dtype)
-            value = np.asarray(value, dtype)
+            try:
+                value = np.asarray(value, dtype)
+            except (TypeError, ValueError) as e:
+                raise InputError(f"input '{name}' is no array: {e}") from None
         if isinstance(value, (np.ndarray, np.generic)):
             value = np.require(value, requirements=["C", "A"])
             if value.dtype.name == "bfloat16":
@@ -97,7 +100,7 @@ class Executable:
         """Keeps a value, by name or by position, for `run()` without arguments."""
         name = self.inputs[key].name if isinstance(key, int) else key
         if name not in self._known:
-            raise InputError(f'the model has no input "{name}"; its inputs are {", ".join(self._known)}')
+            raise InputError(f"there is no input '{name}'; the model has {', '.join(self._known)}")
         self._set[name] = value
 
     def get_output(self, key=0):
@@ -107,7 +110,7 @@ class Executable:
         if not isinstance(key, int):
             names = [info.name for info in self.outputs]
             if key not in names:
-                raise Error(f'the model has no output "{key}"; its outputs are {", ".join(names)}')
+                raise Error(f"there is no output '{key}'; the model has {', '.join(names)}")
             key = names.index(key)
         return self._got[key]
 

@@ -170,12 +170,12 @@ nb::list Executable::run(const std::vector<std::string>& names, nb::list arrays,
   for (size_t i = 0; i < count; ++i) {
     nb::handle given = arrays[i];
     if (!nb::try_cast(given, held[i])) {
-      throw InputError("input \"" + names[i] + "\": expected an array in CPU memory of a numeric dtype, got " +
+      throw InputError("input '" + names[i] + "' is no array: expected an array in CPU memory of a numeric dtype, got " +
                        nb::cast<std::string>(nb::str(given.type())));
     }
     for (size_t k = 0; k < held[i].ndim(); ++k) shapes[i].push_back(static_cast<int64_t>(held[i].shape(k)));
     int dtype = dtypes[i] >= 0 ? dtypes[i] : dtype_from(held[i].dtype());
-    if (dtype < 0) throw InputError("input \"" + names[i] + "\": its dtype is not one that models have");
+    if (dtype < 0) throw InputError("input '" + names[i] + "': its dtype is not one that models have");
     inputs[i] = {names[i].c_str(), held[i].data(), dtype, static_cast<int32_t>(held[i].ndim()), shapes[i].data()};
   }
   OutputSet outputs(pliant_output_count(model_.get()));

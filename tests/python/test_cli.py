@@ -104,7 +104,7 @@ def test_verify(folder, tmp_path):
 def test_exit_status(folder, tmp_path):
     assert "nowhere.onnx" in tool("compile", tmp_path / "nowhere.onnx", "-o", tmp_path / "x", status=1)
     assert "nope" in tool("run", folder / "bert.pliant", "--shape", "nope=1x2", status=1)
-    assert "seq" in tool("run", folder / "bert.pliant", status=1)
+    assert "batch" in tool("run", folder / "bert.pliant", status=1)
     assert "batch" in tool("run", folder / "bert.pliant", "--shape", "ids=1x5;mask=2x5", status=1)
     tool("compile", folder / "bert.onnx", status=2)
     tool("frobnicate", status=2)
