@@ -8,14 +8,16 @@ using graph::kNoValue;
 
 namespace {
 
-// Steps are unrolled; more would make a graph that is too large to compile.
-constexpr int64_t kMaxSteps = 512;
+// So many steps at most become nodes of their own, which fuse and vectorise; more, or a number that is not known, become a
+// scan.
+constexpr int64_t kMaxUnrolled = 16;
 
 struct Defaults {
   const char* name;
   bool takes_alpha, takes_beta;
   double alpha, beta;
 };
+// In the order of the numbers that the runtime's recurrent_scan knows.
 constexpr Defaults kActivations[] = {
     {"relu", false, false, 0, 0},           {"tanh", false, false, 0, 0},
     {"sigmoid", false, false, 0, 0},        {"softsign", false, false, 0, 0},
@@ -31,6 +33,12 @@ std::string lower_case(std::string s) {
 }
 
 }  // namespace
+
+int64_t activation_kind(const std::string& name) {
+  for (size_t k = 0; k < std::size(kActivations); ++k)
+    if (name == kActivations[k].name) return static_cast<int64_t>(k);
+  return -1;
+}
 
 Result<ValueId> Recurrence::part(ValueId v, int64_t axis, int64_t begin, int64_t end) {
   expr::Context& ctx = e_.ctx;
@@ -155,6 +163,31 @@ Result<Recurrence::Run> Recurrence::run_direction(int64_t d, bool reverse, const
   return run;
 }
 
+Result<Recurrence::Run> Recurrence::scan_direction(int64_t d, bool reverse, const Direction& direction, ValueId products) {
+  auto as = [&](DType t, ValueId v) -> Result<ValueId> {
+    if (v == kNoValue || e_.type(v).dtype == t) return v;
+    return e_.append("math.cast", Attrs{{"to", t}}, {v});
+  };
+  std::vector<std::string> names;
+  std::vector<double> alpha, beta;
+  for (const Activation& a : direction.activations) {
+    names.push_back(a.name);
+    alpha.push_back(a.alpha);
+    beta.push_back(a.beta);
+  }
+  Attrs attrs{{"cell", cell_.name}, {"reverse", reverse},   {"variant", cell_.variant},
+              {"clip", clip_},      {"activations", names}, {"alpha", alpha},
+              {"beta", beta}};
+  std::vector<ValueId> in{products, direction.r, direction.r_bias, kNoValue, kNoValue, kNoValue, direction.peepholes};
+  if (e_.has(5)) in[4] = TRY(initial_state(5, d));
+  if (e_.has(6)) in[5] = TRY(initial_state(6, d));
+  for (ValueId& v : in) v = TRY(as(DType::F32, v));
+  if (e_.has(4)) in[3] = input(4);
+  std::vector<ValueId> out = TRY(e_.append_multi("nn.recurrent_scan", std::move(attrs), std::move(in), has_cell_ ? 3 : 2));
+  for (ValueId& v : out) v = TRY(as(dtype_, v));
+  return Run{out[0], {out[1], has_cell_ ? out[2] : kNoValue}};
+}
+
 Result<std::vector<ValueId>> Recurrence::run(const std::vector<std::string>& activations, bool fold_r_bias,
                                              const Step& step) {
   AttrReader a = e_.attr();
@@ -175,11 +208,8 @@ Result<std::vector<ValueId>> Recurrence::run(const std::vector<std::string>& act
     x_ = TRY(e_.append("array.transpose", Attrs{{"perm", swap}}, {x_}));
   }
   const graph::Shape& shape = e_.type(x_).shape;
-  if (!shape[0].is_const() || shape[0].const_value() > kMaxSteps)
-    return e_.fail("unsupported", "a recurrent layer over " + shape[0].str() +
-                                      " steps is not supported; the number of steps must be known and at most " +
-                                      std::to_string(kMaxSteps));
-  steps_ = shape[0].const_value();
+  scans_ = !shape[0].is_const() || shape[0].const_value() > kMaxUnrolled;
+  if (!scans_) steps_ = shape[0].const_value();
   batch_ = shape[1];
   std::vector<ValueId> ys, hs, cs;
   for (int64_t d = 0; d < directions; ++d) {
@@ -188,7 +218,7 @@ Result<std::vector<ValueId>> Recurrence::run(const std::vector<std::string>& act
     direction.activations = TRY(activations_of(activations, d, directions));
     direction.r = TRY(of_direction(2, d));
     ValueId x = x_;
-    if (reverse && e_.has(4))
+    if (reverse && e_.has(4) && !scans_)
       x = TRY(
           e_.append("array.reverse_sequence", Attrs{{"batch_axis", int64_t{1}}, {"time_axis", int64_t{0}}}, {x, input(4)}));
     ValueId products = TRY(e_.append("nn.matmul", Attrs{{"transpose_b", true}}, {x, TRY(of_direction(1, d))}));
@@ -202,7 +232,8 @@ Result<std::vector<ValueId>> Recurrence::run(const std::vector<std::string>& act
       products = TRY(binary("add", products, w_bias));
     }
     if (e_.has(7)) direction.peepholes = TRY(of_direction(7, d));
-    Run run = TRY(run_direction(d, reverse, direction, products, step));
+    Run run = scans_ ? TRY(scan_direction(d, reverse, direction, products))
+                     : TRY(run_direction(d, reverse, direction, products, step));
     ys.push_back(run.y);
     hs.push_back(run.last.h);
     cs.push_back(run.last.c);

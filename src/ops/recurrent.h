@@ -9,10 +9,23 @@ struct Activation {
   std::string name;  // lower case
   double alpha = 0, beta = 0;
 };
-// Appends nodes for a recurrent layer. Inputs: x 0, w 1, r 2, b? 3, lengths? 4, h0? 5, c0? 6 (lstm), p? 7 (lstm).
+// The number of an activation among those that the runtime knows, or -1.
+int64_t activation_kind(const std::string& lower_case_name);
+
+// A cell as the scan over steps knows it.
+struct RecurrentCell {
+  std::string name;  // rnn, lstm or gru
+  int64_t gates = 1;
+  bool has_state = false;  // c beside h
+  bool variant = false;    // lstm: input_forget; gru: linear_before_reset
+};
+
+// Appends nodes for a recurrent layer: a few known steps as a graph, others as a nn.recurrent_scan. Inputs: x 0, w 1, r 2,
+// b? 3, lengths? 4, h0? 5, c0? 6 (lstm), p? 7 (lstm).
 class Recurrence {
  public:
-  Recurrence(ExpandContext& e, int64_t gates, bool has_cell) : e_(e), gates_(gates), has_cell_(has_cell) {}
+  Recurrence(ExpandContext& e, RecurrentCell cell)
+      : e_(e), cell_(std::move(cell)), gates_(cell_.gates), has_cell_(cell_.has_state) {}
 
   struct State {
     ValueId h = graph::kNoValue, c = graph::kNoValue;
@@ -47,15 +60,18 @@ class Recurrence {
     State last;
   };
   Result<Run> run_direction(int64_t d, bool reverse, const Direction& direction, ValueId products, const Step& step);
+  Result<Run> scan_direction(int64_t d, bool reverse, const Direction& direction, ValueId products);
   Result<ValueId> keep_running(ValueId lengths, int64_t t, ValueId fresh, ValueId old);
   Result<ValueId> stack(std::vector<ValueId> values, int64_t axis);
   ValueId input(size_t i) const { return i < e_.node.inputs.size() ? e_.node.inputs[i] : graph::kNoValue; }
 
   ExpandContext& e_;
+  RecurrentCell cell_;
   int64_t gates_;
   bool has_cell_;
   ValueId x_ = graph::kNoValue;  // [steps, batch, features]
   int64_t hidden_ = 0, steps_ = 0;
+  bool scans_ = false;
   double clip_ = 0;
   Dim batch_;
   DType dtype_ = DType::F32;

@@ -19,13 +19,6 @@ Result<ReducedAxes> reduced_axes(DefineContext& c, const std::vector<Dim>& shape
   return out;
 }
 
-namespace {
-
-// 1 where a == b, else 0.
-Dim equals(Dim a, int64_t b, expr::Context& ctx) { return expr::max(1 - expr::max(a - b, b - a), ctx.constant(0)); }
-
-}  // namespace
-
 Result<ReducedAxes> reduced_axes_from_dims(DefineContext& c, const std::vector<Dim>& shape, const std::vector<Dim>& axes) {
   std::vector<int64_t> known;
   for (Dim a : axes)
@@ -42,7 +35,7 @@ Result<ReducedAxes> reduced_axes_from_dims(DefineContext& c, const std::vector<D
   Dim reduced = c.dim(0);
   for (int64_t k = 0; k < rank; ++k) {
     Dim mask = c.dim(0), size = shape[static_cast<size_t>(k)];
-    for (Dim a : axes) mask = mask + equals(a, k, c.ctx()) + equals(a, k - rank, c.ctx());
+    for (Dim a : axes) mask = mask + is_axis(a, k, rank, c.ctx());
     if (axes.size() > 1) mask = expr::min(mask, c.dim(1));
     out.mask.push_back(mask);
     out.kept.push_back(size + mask * (1 - size));

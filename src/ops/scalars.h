@@ -33,6 +33,12 @@ inline Scalar number(DType t, Dim d) { return expr::make_cast(t, expr::make_inde
 inline DType wide(DType t) { return t == DType::F16 || t == DType::BF16 ? DType::F32 : t; }
 // The type for roots and logarithms of `t`: f64 for integers.
 inline DType real(DType t) { return is_float(t) ? wide(t) : DType::F64; }
+// 1 where a == b, else 0.
+inline Dim equals(Dim a, int64_t b, expr::Context& ctx) { return expr::max(1 - expr::max(a - b, b - a), ctx.constant(0)); }
+// 1 where `axis`, which may count from the end, is axis k of `rank`, else 0.
+inline Dim is_axis(Dim axis, int64_t k, int64_t rank, expr::Context& ctx) {
+  return equals(axis, k, ctx) + equals(axis, k - rank, ctx);
+}
 // An index into an axis of `size` from data: negative values count from the end. In range only when a data check says so.
 inline Dim wrapped_index(Scalar v, Dim size) {
   Scalar i = expr::make_cast(DType::I64, v);

@@ -1,6 +1,7 @@
 // Operators that change or read shapes, and constants.
 #include <algorithm>
 
+#include "frontend/onnx/data_axes.h"
 #include "frontend/onnx/direct.h"
 #include "frontend/onnx/fold.h"
 
@@ -102,8 +103,12 @@ Result<Values> flatten(Conversion& c) {
 
 Result<Values> squeeze(Conversion& c) {
   AxesArgument axes = axes_argument(c);
-  if (!axes.is_known) return c.fail("not-constant", "the axes to drop ('" + c.value(1).name + "') must be constant");
   const graph::Shape s = c.shape(0);
+  if (!axes.is_known) {
+    std::vector<Dim> dims = TRY(c.dims(1, "the axes to drop"));
+    if (dims.size() > s.size()) return c.fail("wrong-count", "more axes are dropped than there are");
+    return Values{TRY(c.reshape(c.in(0), gather_sizes(c, s, axis_masks(c, dims, s.size()), s.size() - dims.size())))};
+  }
   std::vector<bool> drop(s.size(), false);
   if (axes.given) {
     for (int64_t a : TRY(c.axes(*axes.given, c.rank(0)))) {
@@ -132,7 +137,11 @@ Result<Values> squeeze(Conversion& c) {
 
 Result<Values> unsqueeze(Conversion& c) {
   AxesArgument axes = axes_argument(c);
-  if (!axes.is_known || !axes.given) return c.fail("not-constant", "the axes to add must be constant");
+  if (!axes.is_known) {
+    std::vector<Dim> dims = TRY(c.dims(1, "the axes to add"));
+    return Values{TRY(c.reshape(c.in(0), spread_sizes(c, c.shape(0), axis_masks(c, dims, c.shape(0).size() + dims.size()))))};
+  }
+  if (!axes.given) return c.fail("missing-input", "the axes to add are missing");
   size_t rank = c.shape(0).size() + axes.given->size();
   std::vector<bool> added(rank, false);
   for (int64_t a : TRY(c.axes(*axes.given, static_cast<int64_t>(rank)))) {

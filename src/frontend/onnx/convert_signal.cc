@@ -6,8 +6,8 @@ namespace {
 
 // The axis was an attribute in opset 17 and is an input since 20.
 Result<Values> dft(Conversion& c) {
-  int64_t axis = c.opset < 20 ? c.int_attr("axis", 1) : -2;
-  if (c.has(2)) axis = TRY(c.const_int(2, "the axis"));
+  Dim axis = c.num(c.opset < 20 ? c.int_attr("axis", 1) : -2);
+  if (c.has(2)) axis = TRY(c.dim(2, "the axis"));
   Attrs attrs{{"axis", axis}, {"inverse", c.bool_attr("inverse", false)}, {"onesided", c.bool_attr("onesided", false)}};
   if (c.has(1)) attrs.set("length", TRY(c.dim(1, "the length")));
   return Values{TRY(c.append("nn.dft", std::move(attrs), {c.in(0)}))};

@@ -30,7 +30,7 @@ Result<State> step(Recurrence& r, const Recurrence::Direction& d, ValueId x, Sta
 
 Result<std::vector<ValueId>> expand(ExpandContext& e) {
   bool linear_before_reset = e.attr().as_bool("linear_before_reset");
-  return Recurrence(e, 3, false)
+  return Recurrence(e, {"gru", 3, false, linear_before_reset})
       .run({"sigmoid", "tanh"}, false, [&](Recurrence& r, const Recurrence::Direction& d, ValueId x, State s) {
         return step(r, d, x, s, linear_before_reset);
       });
@@ -47,9 +47,11 @@ OpDef op_nn_gru() {
           .max_inputs = 6,
           .outputs = 2,
           .expand = expand,
-          .samples = {"f32[2,B,I] f32[1,9,I] f32[1,9,3] f32[1,18] B=2 I=4 hidden=3 outputs=2",
-                      "f32[3,B,I] f32[2,6,I] f32[2,6,2] f32[2,12] i32[B]@1..4 f32[2,B,2] B=2 I=3 hidden=2 "
-                      "direction=bidirectional linear_before_reset=true outputs=2"}};
+          .samples = {
+              "f32[B,T,I] f32[1,6,I] f32[1,6,2] f32[1,12] T=3 B=2 I=3 hidden=2 batch_major=true direction=reverse outputs=2",
+              "f32[2,B,I] f32[1,9,I] f32[1,9,3] f32[1,18] B=2 I=4 hidden=3 outputs=2",
+              "f32[3,B,I] f32[2,6,I] f32[2,6,2] f32[2,12] i32[B]@1..4 f32[2,B,2] B=2 I=3 hidden=2 "
+              "direction=bidirectional linear_before_reset=true outputs=2"}};
 }
 
 }  // namespace pliant::ops

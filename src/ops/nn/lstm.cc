@@ -30,7 +30,7 @@ Result<State> step(Recurrence& r, const Recurrence::Direction& d, ValueId x, Sta
 
 Result<std::vector<ValueId>> expand(ExpandContext& e) {
   bool input_forget = e.attr().as_bool("input_forget");
-  return Recurrence(e, 4, true)
+  return Recurrence(e, {"lstm", 4, true, input_forget})
       .run({"sigmoid", "tanh", "tanh"}, true, [&](Recurrence& r, const Recurrence::Direction& d, ValueId x, State s) {
         return step(r, d, x, s, input_forget);
       });
@@ -48,7 +48,9 @@ OpDef op_nn_lstm() {
       .max_inputs = 8,
       .outputs = 3,
       .expand = expand,
-      .samples = {"f32[2,B,I] f32[1,12,I] f32[1,12,3] f32[1,24] B=2 I=4 hidden=3 outputs=3",
+      .samples = {"f32[T,B,I] f32[2,8,I] f32[2,8,2] f32[2,16] i32[B]@1..4 f32[2,B,2] f32[2,B,2] f32[2,6] T=3 B=2 I=3 "
+                  "hidden=2 direction=bidirectional outputs=3",
+                  "f32[2,B,I] f32[1,12,I] f32[1,12,3] f32[1,24] B=2 I=4 hidden=3 outputs=3",
                   "f32[3,B,I] f32[2,8,I] f32[2,8,2] f32[2,16] i32[B]@1..4 f32[2,B,2] f32[2,B,2] f32[2,6] B=2 I=3 hidden=2 "
                   "direction=bidirectional outputs=3",
                   "f32[B,2,I] f32[1,8,I] f32[1,8,2] _ _ f32[B,1,2] B=2 I=3 hidden=2 batch_major=true direction=reverse "

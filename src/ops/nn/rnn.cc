@@ -12,7 +12,9 @@ Result<State> step(Recurrence& r, const Recurrence::Direction& d, ValueId x, Sta
   return next;
 }
 
-Result<std::vector<ValueId>> expand(ExpandContext& e) { return Recurrence(e, 1, false).run({"tanh"}, true, &step); }
+Result<std::vector<ValueId>> expand(ExpandContext& e) {
+  return Recurrence(e, {"rnn", 1, false, false}).run({"tanh"}, true, &step);
+}
 
 }  // namespace
 
@@ -25,7 +27,8 @@ OpDef op_nn_rnn() {
       .max_inputs = 6,
       .outputs = 2,
       .expand = expand,
-      .samples = {"f32[2,B,I] f32[1,3,I] f32[1,3,3] f32[1,6] B=2 I=4 hidden=3 outputs=2",
+      .samples = {"f16[T,B,I] f16[1,3,I] f16[1,3,3] f16[1,6] T=2 B=2 I=4 hidden=3 outputs=2",
+                  "f32[2,B,I] f32[1,3,I] f32[1,3,3] f32[1,6] B=2 I=4 hidden=3 outputs=2",
                   "f32[2,B,I] f32[1,2,I] f32[1,2,2] B=3 I=2 hidden=2 activations=[Affine] alpha=[0.5] direction=reverse"}};
 }
 
