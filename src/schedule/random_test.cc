@@ -14,7 +14,10 @@ constexpr uint64_t kCases = 100;
 
 class Generator {
  public:
-  explicit Generator(uint64_t seed) : random_(seed) {}
+  explicit Generator(uint64_t seed) : random_(seed) {
+    int64_t plan = pick(0, 9);
+    plan_ = plan == 0 ? Plan::Tile : plan == 1 ? Plan::Lanes : Plan::Free;
+  }
   int64_t pick(int64_t lo, int64_t hi) { return std::uniform_int_distribution<int64_t>(lo, hi)(random_); }
   template <class T>
   const T& one_of(const std::vector<T>& v) {
@@ -23,31 +26,25 @@ class Generator {
   std::string size(const std::string& symbol) { return pick(0, 3) ? symbol : std::to_string(pick(1, 20)); }
 
   std::string kernel() {
+    if (plan_ == Plan::Tile) return matmul(true, false);
+    if (plan_ == Plan::Lanes) return row_sums();
     switch (pick(0, 8)) {
-      case 0:
-        return matmul();
-      case 1:
-        return stencil();
-      case 2:
-        return recurrence();
-      case 3:
-        return overlap();
-      case 4:
-        return triangle();
-      case 5:
-        return window();
-      case 6:
-        return row_sums();
-      default:
-        return maps();
+      case 0: return matmul(pick(0, 2), pick(0, 1));
+      case 1: return stencil();
+      case 2: return recurrence();
+      case 3: return overlap();
+      case 4: return triangle();
+      case 5: return window();
+      case 6: return row_sums();
+      default: return maps();
     }
   }
 
   std::string step(const Schedule& s);
-  // The beginning of a register-tiled kernel, which few random traces find.
+  // The beginning of a register-tiled kernel or of a reduction in lanes, which few random traces find.
   std::vector<std::string> recipe() {
-    if (pick(0, 3)) return {};
-    if (pick(0, 1))
+    if (plan_ == Plan::Free) return {};
+    if (plan_ == Plan::Lanes)
       return {"split j " + std::to_string(pick(1, 9)) + " -> jo ji",
               "rfactor ji at " + std::string(pick(0, 1) ? "jo" : "ji") + " -> part local", "vectorize part.in",
               "vectorize ji", "vectorize part.out"};
@@ -62,13 +59,14 @@ class Generator {
             "repack b 1 " + c + " [1, 0, 2] -> bp",
             "pad ji",
             "pad ji.1",
-            "vectorize ji.2"};
+            "vectorize ji.2",
+            pick(0, 1) ? "specialize ii at io unroll" : "specialize ji at io keep [" + c + "]"};
   }
 
  private:
-  std::string matmul() {
+  std::string matmul(bool init, bool swap) {
     std::string m = size("m"), n = size("n"), k = size("k");
-    bool init = pick(0, 2), relu = pick(0, 1), swap = pick(0, 1);
+    bool relu = pick(0, 1);
     return "kernel matmul(%a: f32[" + m + ", " + k + "], %b: f32[" + k + ", " + n + "], %c: f32[" + m + ", " + n +
            "] out) { for " + (swap ? "j in " + n + " { for i in " + m : "i in " + m + " { for j in " + n) + " { " +
            (init ? "%c[i, j] = 1f32 " : "") + "for p in " + k + " { %c[i, j] += %a[i, p] * %b[p, j] } " +
@@ -132,6 +130,7 @@ class Generator {
   }
 
   std::string fresh() { return "v" + std::to_string(next_++); }
+  enum class Plan : uint8_t { Tile, Lanes, Free } plan_ = Plan::Free;
   std::mt19937_64 random_;
   int next_ = 0;
 };
@@ -151,15 +150,11 @@ std::string Generator::step(const Schedule& s) {
   switch (pick(0, 24)) {
     case 0:
     case 1:
-    case 2:
-      return "split " + l + " " + factor + " -> " + fresh() + " " + fresh();
-    case 3:
-      return "split_even " + l + " " + factor + " -> " + fresh() + " " + fresh();
-    case 4:
-      return "fuse " + l + " " + other + " -> " + fresh();
+    case 2: return "split " + l + " " + factor + " -> " + fresh() + " " + fresh();
+    case 3: return "split_even " + l + " " + factor + " -> " + fresh() + " " + fresh();
+    case 4: return "fuse " + l + " " + other + " -> " + fresh();
     case 5:
-    case 6:
-      return "reorder " + l + " " + other;
+    case 6: return "reorder " + l + " " + other;
     case 7: {
       std::shuffle(loops.begin(), loops.end(), random_);
       loops.resize(std::min<size_t>(loops.size(), 4));
@@ -168,32 +163,22 @@ std::string Generator::step(const Schedule& s) {
       return line;
     }
     case 8:
-    case 9:
-      return "fission " + l;
-    case 10:
-      return "merge " + l + " " + (pick(0, 1) && s.has_loop(l + ".1") ? l + ".1" : other);
-    case 11:
-      return "unroll " + l;
-    case 12:
-      return "vectorize " + l;
-    case 13:
-      return "parallel " + l;
-    case 14:
-      return "mask " + l;
-    case 15:
-      return "pad " + l;
+    case 9: return "fission " + l;
+    case 10: return "merge " + l + " " + (pick(0, 1) && s.has_loop(l + ".1") ? l + ".1" : other);
+    case 11: return "unroll " + l;
+    case 12: return "vectorize " + l;
+    case 13: return "parallel " + l;
+    case 14: return "mask " + l;
+    case 15: return "pad " + l;
     case 16:
       return "specialize " + l + " at " + (pick(0, 2) ? other : "root") + (pick(0, 1) ? " unroll" : " keep") +
              (pick(0, 1) ? "" : " [1, 2]");
-    case 17:
-      return "partition " + l + " -> " + fresh() + " " + fresh();
-    case 18:
-      return "cache_write " + b + " at " + l + " -> q" + std::to_string(pick(0, 2)) + " " + scope;
+    case 17: return "partition " + l + " -> " + fresh() + " " + fresh();
+    case 18: return "cache_write " + b + " at " + l + " -> q" + std::to_string(pick(0, 2)) + " " + scope;
     case 19:
       return "cache_read " + b + " at " + l + " -> q" + std::to_string(pick(0, 2)) + " " + scope +
              (pick(0, 1) ? "" : " [1, 0]");
-    case 20:
-      return "repack " + b + " " + std::to_string(pick(0, 1)) + " " + factor + " [1, 0, 2] -> " + fresh();
+    case 20: return "repack " + b + " " + std::to_string(pick(0, 1)) + " " + factor + " [1, 0, 2] -> " + fresh();
     case 21:
       if (!allocated.empty()) b = one_of(allocated);
       return pick(0, 1) ? "inline " + b : "bind " + b + " " + scope;
