@@ -65,7 +65,7 @@ static int make_input(const pliant_model* model, size_t index, const char* symbo
   for (int32_t d = 0; d < info.rank; ++d) {
     shape[d] = info.sizes[d];
     if (shape[d] < 0 && !find_symbol(symbols, info.symbols[d], &shape[d])) {
-      fprintf(stderr, "'%s' gives no value for axis %d of input '%s': %s\n", symbols, (int)d, info.name, info.symbols[d]);
+      fprintf(stderr, "\"%s\" gives no value for axis %d of input \"%s\": %s\n", symbols, (int)d, info.name, info.symbols[d]);
       return 1;
     }
     count *= (size_t)shape[d];

@@ -28,41 +28,41 @@ int64_t find_input(const std::vector<TensorDesc>& inputs, const pliant_input& gi
 
 pliant_status unknown_input(const Model& model, const pliant_input& given, size_t at) {
   Text names;
-  for (const TensorDesc& t : model.program.inputs) names.add("%s'%s'", &t == &model.program.inputs[0] ? "" : ", ", t.name.c_str());
+  for (const TensorDesc& t : model.program.inputs) names.add("%s\"%s\"", &t == &model.program.inputs[0] ? "" : ", ", t.name.c_str());
   if (given.name == nullptr)
     return fail(PLIANT_BAD_INPUT, "input number %zu was given but the model has %zu: %s", at + 1, model.program.inputs.size(),
                 names.str());
-  return fail(PLIANT_BAD_INPUT, "there is no input '%s'; the model has %s", given.name, names.str());
+  return fail(PLIANT_BAD_INPUT, "there is no input \"%s\"; the model has %s", given.name, names.str());
 }
 
 pliant_status check_input(const TensorDesc& desc, const pliant_input& given, InputView& view) {
   const char* name = desc.name.c_str();
   if (given.dtype != static_cast<int32_t>(desc.dtype))
-    return fail(PLIANT_BAD_INPUT, "input '%s' is %s but %s is expected", name, dtype_text(given.dtype), name_of(desc.dtype));
+    return fail(PLIANT_BAD_INPUT, "input \"%s\" is %s but %s is expected", name, dtype_text(given.dtype), name_of(desc.dtype));
   if (given.rank < 0 || given.rank > PLIANT_MAX_RANK || (given.rank > 0 && given.shape == nullptr))
-    return fail(PLIANT_INVALID_ARGUMENT, "input '%s' has rank %d and %s shape", name, given.rank, given.shape ? "a" : "no");
+    return fail(PLIANT_INVALID_ARGUMENT, "input \"%s\" has rank %d and %s shape", name, given.rank, given.shape ? "a" : "no");
   const auto rank = static_cast<size_t>(given.rank);
   if (rank != desc.axes.size())
-    return fail(PLIANT_BAD_INPUT, "input '%s' has rank %zu, shape %s, but rank %zu is expected: %s", name, rank,
+    return fail(PLIANT_BAD_INPUT, "input \"%s\" has rank %zu, shape %s, but rank %zu is expected: %s", name, rank,
                 shape_text(given.shape, rank).str(), desc.axes.size(), shape_text(desc).str());
   auto bytes = static_cast<uint64_t>(byte_size(desc.dtype));
   bool empty = false, overflow = false;
   for (size_t i = 0; i < rank; ++i) {
     const int64_t size = given.shape[i];
-    if (size < 0) return fail(PLIANT_BAD_INPUT, "input '%s' axis %zu has the negative size %" PRId64, name, i, size);
+    if (size < 0) return fail(PLIANT_BAD_INPUT, "input \"%s\" axis %zu has the negative size %" PRId64, name, i, size);
     const artifact::Int& expected = desc.axes[i].size;
     if (!expected.is_slot && expected.value != size)
-      return fail(PLIANT_BAD_INPUT, "input '%s' axis %zu is %" PRId64 " but %" PRId64 " is expected: %s", name, i, size,
+      return fail(PLIANT_BAD_INPUT, "input \"%s\" axis %zu is %" PRId64 " but %" PRId64 " is expected: %s", name, i, size,
                   expected.value, shape_text(desc).str());
     empty = empty || size == 0;
     overflow = overflow || __builtin_mul_overflow(bytes, static_cast<uint64_t>(size), &bytes);
   }
   if (empty) bytes = 0;
   else if (overflow || bytes > (uint64_t{1} << 46))
-    return fail(PLIANT_BAD_INPUT, "input '%s' is too large: shape %s", name, shape_text(given.shape, rank).str());
-  if (given.data == nullptr && bytes > 0) return fail(PLIANT_INVALID_ARGUMENT, "input '%s' has no data", name);
+    return fail(PLIANT_BAD_INPUT, "input \"%s\" is too large: shape %s", name, shape_text(given.shape, rank).str());
+  if (given.data == nullptr && bytes > 0) return fail(PLIANT_INVALID_ARGUMENT, "input \"%s\" has no data", name);
   if (reinterpret_cast<uintptr_t>(given.data) % static_cast<uint64_t>(byte_size(desc.dtype)) != 0)
-    return fail(PLIANT_INVALID_ARGUMENT, "the data of input '%s' is not aligned to its elements", name);
+    return fail(PLIANT_INVALID_ARGUMENT, "the data of input \"%s\" is not aligned to its elements", name);
   alignas(64) static const std::byte nothing[64] = {};
   view = {bytes > 0 ? static_cast<const std::byte*>(given.data) : nothing, given.shape, bytes};
   return PLIANT_OK;
@@ -81,7 +81,7 @@ pliant_status fill_defaults(const Model& model, State& state) {
     if (state.inputs[i].data != nullptr) continue;
     const TensorDesc& desc = model.program.inputs[i];
     if (desc.default_constant < 0)
-      return fail(PLIANT_BAD_INPUT, "input '%s' is missing: %s%s", desc.name.c_str(), name_of(desc.dtype), shape_text(desc).str());
+      return fail(PLIANT_BAD_INPUT, "input \"%s\" is missing: %s%s", desc.name.c_str(), name_of(desc.dtype), shape_text(desc).str());
     const artifact::ConstantDesc& c = model.program.constants[static_cast<size_t>(desc.default_constant)];
     state.inputs[i] = {model.constants + c.offset, shape, c.bytes};
     for (const artifact::Axis& a : desc.axes) *shape++ = a.size.value;
@@ -92,7 +92,7 @@ pliant_status fill_defaults(const Model& model, State& state) {
 // `input 'ids' axis 1`
 Text place_text(const Model& model, const Bind& b) {
   Text t;
-  t.add("input '%s' %s %u", model.program.inputs[b.input].name.c_str(), b.is_element ? "element" : "axis", b.axis);
+  t.add("input \"%s\" %s %u", model.program.inputs[b.input].name.c_str(), b.is_element ? "element" : "axis", b.axis);
   return t;
 }
 
@@ -104,7 +104,7 @@ pliant_status bind_slot(const Model& model, State& state, size_t index) {
     const DType dtype = model.program.inputs[b.input].dtype;
     const auto each = static_cast<uint64_t>(byte_size(dtype));
     if (b.axis >= in.bytes / each)
-      return fail(PLIANT_BAD_INPUT, "input '%s' has %" PRIu64 " elements but its element %u gives symbol '%s'",
+      return fail(PLIANT_BAD_INPUT, "input \"%s\" has %" PRIu64 " elements but its element %u gives symbol \"%s\"",
                   model.program.inputs[b.input].name.c_str(), in.bytes / each, b.axis, b.symbol.c_str());
     value = read_integer(dtype, in.data + b.axis * each);
   } else {
@@ -112,13 +112,13 @@ pliant_status bind_slot(const Model& model, State& state, size_t index) {
   }
   const Bind& first = model.program.binds[model.first_bind[b.slot]];
   if (&first != &b && state.key[b.slot] != value)
-    return fail(PLIANT_BAD_INPUT, "%s is %" PRId64 " but symbol '%s' is %" PRId64 " from %s", place_text(model, b).str(), value,
+    return fail(PLIANT_BAD_INPUT, "%s is %" PRId64 " but symbol \"%s\" is %" PRId64 " from %s", place_text(model, b).str(), value,
                 b.symbol.c_str(), state.key[b.slot], place_text(model, first).str());
   if (value < b.lo || value > b.hi)
-    return fail(PLIANT_BAD_INPUT, "%s is %" PRId64 " but symbol '%s' must be at %s %" PRId64, place_text(model, b).str(), value,
+    return fail(PLIANT_BAD_INPUT, "%s is %" PRId64 " but symbol \"%s\" must be at %s %" PRId64, place_text(model, b).str(), value,
                 b.symbol.c_str(), value < b.lo ? "least" : "most", value < b.lo ? b.lo : b.hi);
   if (value % b.multiple_of != 0)
-    return fail(PLIANT_BAD_INPUT, "%s is %" PRId64 " but symbol '%s' must be a multiple of %" PRId64, place_text(model, b).str(),
+    return fail(PLIANT_BAD_INPUT, "%s is %" PRId64 " but symbol \"%s\" must be a multiple of %" PRId64, place_text(model, b).str(),
                 value, b.symbol.c_str(), b.multiple_of);
   state.key[b.slot] = value;
   return PLIANT_OK;
@@ -133,7 +133,7 @@ pliant_status bind_inputs(const Model& model, State& state, const pliant_input* 
     if (index < 0) return unknown_input(model, given[at], at);
     const TensorDesc& desc = model.program.inputs[static_cast<size_t>(index)];
     InputView& view = state.inputs[static_cast<size_t>(index)];
-    if (view.data != nullptr) return fail(PLIANT_BAD_INPUT, "input '%s' is given twice", desc.name.c_str());
+    if (view.data != nullptr) return fail(PLIANT_BAD_INPUT, "input \"%s\" is given twice", desc.name.c_str());
     PLIANT_TRY(check_input(desc, given[at], view));
   }
   PLIANT_TRY(fill_defaults(model, state));
@@ -146,7 +146,7 @@ pliant_status check_unbound_axes(const Model& model, const State& state, const s
     const int64_t size = state.inputs[u.input].shape[u.axis];
     if (size == slots[u.slot]) continue;
     const TensorDesc& desc = model.program.inputs[u.input];
-    return fail(PLIANT_BAD_INPUT, "input '%s' axis %u is %" PRId64 " but %s is %" PRId64, desc.name.c_str(), u.axis, size,
+    return fail(PLIANT_BAD_INPUT, "input \"%s\" axis %u is %" PRId64 " but %s is %" PRId64, desc.name.c_str(), u.axis, size,
                 desc.axes[u.axis].text.c_str(), slots[u.slot]);
   }
   return PLIANT_OK;

@@ -58,37 +58,37 @@ TEST_F(Entry, right_requests) {
 }
 
 TEST_F(Entry, missing_unknown_twice) {
-  EXPECT_EQ(run({ids, image}), "bad input: input 'mask' is missing: i64[batch, seq]");
+  EXPECT_EQ(run({ids, image}), "bad input: input \"mask\" is missing: i64[batch, seq]");
   EXPECT_EQ(run({ids, mask, image, {"masc", PLIANT_I64, {2, 6}}}),
-            "bad input: there is no input 'masc'; the model has 'ids', 'mask', 'image', 'past'");
-  EXPECT_EQ(run({ids, ids, mask, image}), "bad input: input 'ids' is given twice");
+            "bad input: there is no input \"masc\"; the model has \"ids\", \"mask\", \"image\", \"past\"");
+  EXPECT_EQ(run({ids, ids, mask, image}), "bad input: input \"ids\" is given twice");
   EXPECT_EQ(run({ids, mask, image, {nullptr, PLIANT_I32, {2}}, {nullptr, PLIANT_I32, {2}}}),
-            "bad input: input number 5 was given but the model has 4: 'ids', 'mask', 'image', 'past'");
+            "bad input: input number 5 was given but the model has 4: \"ids\", \"mask\", \"image\", \"past\"");
 }
 
 TEST_F(Entry, wrong_types_and_shapes) {
-  EXPECT_EQ(run({{"ids", PLIANT_F32, {2, 6}}, mask, image}), "bad input: input 'ids' is f32 but i64 is expected");
+  EXPECT_EQ(run({{"ids", PLIANT_F32, {2, 6}}, mask, image}), "bad input: input \"ids\" is f32 but i64 is expected");
   EXPECT_EQ(run({{"ids", 99, {2, 6}}, mask, image}),
-            "bad input: input 'ids' is of an unknown dtype but i64 is expected");
+            "bad input: input \"ids\" is of an unknown dtype but i64 is expected");
   EXPECT_EQ(run({{"ids", PLIANT_I64, {12}}, mask, image}),
-            "bad input: input 'ids' has rank 1, shape [12], but rank 2 is expected: [batch, seq]");
-  EXPECT_EQ(run({ids, mask, {"image", PLIANT_F32, {4}}}), "bad input: input 'image' axis 0 is 4 but 3 is expected: [3]");
-  EXPECT_EQ(run({{"ids", PLIANT_I64, {2, -6}}, mask, image}), "bad input: input 'ids' axis 1 has the negative size -6");
+            "bad input: input \"ids\" has rank 1, shape [12], but rank 2 is expected: [batch, seq]");
+  EXPECT_EQ(run({ids, mask, {"image", PLIANT_F32, {4}}}), "bad input: input \"image\" axis 0 is 4 but 3 is expected: [3]");
+  EXPECT_EQ(run({{"ids", PLIANT_I64, {2, -6}}, mask, image}), "bad input: input \"ids\" axis 1 has the negative size -6");
   EXPECT_EQ(run({{"ids", PLIANT_I64, {int64_t{1} << 40, int64_t{1} << 40}}, mask, image}),
-            "bad input: input 'ids' is too large: shape [1099511627776, 1099511627776]");
+            "bad input: input \"ids\" is too large: shape [1099511627776, 1099511627776]");
 }
 
 TEST_F(Entry, symbols) {
   EXPECT_EQ(run({ids, {"mask", PLIANT_I64, {2, 8}}, image}),
-            "bad input: input 'mask' axis 1 is 8 but symbol 'seq' is 6 from input 'ids' axis 1");
+            "bad input: input \"mask\" axis 1 is 8 but symbol \"seq\" is 6 from input \"ids\" axis 1");
   EXPECT_EQ(run({{"mask", PLIANT_I64, {3, 6}}, {"ids", PLIANT_I64, {1, 6}}, image}),
-            "bad input: input 'mask' axis 0 is 3 but symbol 'batch' is 1 from input 'ids' axis 0");
-  EXPECT_EQ(run({{"ids", PLIANT_I64, {0, 6}}, mask, image}), "bad input: input 'ids' axis 0 is 0 but symbol 'batch' must be at least 1");
-  EXPECT_EQ(run({{"ids", PLIANT_I64, {5, 6}}, mask, image}), "bad input: input 'ids' axis 0 is 5 but symbol 'batch' must be at most 4");
+            "bad input: input \"mask\" axis 0 is 3 but symbol \"batch\" is 1 from input \"ids\" axis 0");
+  EXPECT_EQ(run({{"ids", PLIANT_I64, {0, 6}}, mask, image}), "bad input: input \"ids\" axis 0 is 0 but symbol \"batch\" must be at least 1");
+  EXPECT_EQ(run({{"ids", PLIANT_I64, {5, 6}}, mask, image}), "bad input: input \"ids\" axis 0 is 5 but symbol \"batch\" must be at most 4");
   EXPECT_EQ(run({{"ids", PLIANT_I64, {2, 7}}, mask, image}),
-            "bad input: input 'ids' axis 1 is 7 but symbol 'seq' must be a multiple of 2");
+            "bad input: input \"ids\" axis 1 is 7 but symbol \"seq\" must be a multiple of 2");
   EXPECT_EQ(run({ids, mask, image, {"past", PLIANT_I32, {2}, {int64_t{10} << 32}}}),
-            "bad input: input 'past' element 1 is 10 but symbol 'len' must be at most 9");
+            "bad input: input \"past\" element 1 is 10 but symbol \"len\" must be at most 9");
 }
 
 TEST_F(Entry, broken_calls) {
@@ -99,10 +99,10 @@ TEST_F(Entry, broken_calls) {
   EXPECT_EQ(pliant_run(model_.get(), in, 1, &out, 1), PLIANT_INVALID_ARGUMENT);
   in[0] = {"ids", nullptr, PLIANT_I64, 2, shape};
   EXPECT_EQ(pliant_run(model_.get(), in, 1, &out, 1), PLIANT_INVALID_ARGUMENT);
-  EXPECT_STREQ(pliant_last_error(), "input 'ids' has no data");
+  EXPECT_STREQ(pliant_last_error(), "input \"ids\" has no data");
   in[0] = {"ids", data + 4, PLIANT_I64, 2, shape};
   EXPECT_EQ(pliant_run(model_.get(), in, 1, &out, 1), PLIANT_INVALID_ARGUMENT);
-  EXPECT_STREQ(pliant_last_error(), "the data of input 'ids' is not aligned to its elements");
+  EXPECT_STREQ(pliant_last_error(), "the data of input \"ids\" is not aligned to its elements");
   EXPECT_EQ(pliant_run(model_.get(), in, 1, &out, 2), PLIANT_INVALID_ARGUMENT);
   EXPECT_EQ(pliant_run(nullptr, in, 1, &out, 1), PLIANT_INVALID_ARGUMENT);
   EXPECT_EQ(pliant_run(model_.get(), nullptr, 1, &out, 1), PLIANT_INVALID_ARGUMENT);
@@ -147,7 +147,7 @@ TEST(entry, an_axis_of_a_bound_symbol_needs_no_bind_of_its_own) {
   const pliant_input in[] = {{"a", a.data(), PLIANT_F32, 2, shape}, {"b", a.data(), PLIANT_F32, 2, other}};
   pliant_output out = {};
   EXPECT_EQ(pliant_run(model.get(), in, 2, &out, 1), PLIANT_BAD_INPUT);
-  EXPECT_STREQ(pliant_last_error(), "input 'b' axis 1 is 3 but symbol 'm' is 4 from input 'a' axis 1");
+  EXPECT_STREQ(pliant_last_error(), "input \"b\" axis 1 is 3 but symbol \"m\" is 4 from input \"a\" axis 1");
 }
 
 TEST(entry, an_axis_that_no_bind_gives_is_compared) {
@@ -157,7 +157,7 @@ TEST(entry, an_axis_that_no_bind_gives_is_compared) {
   const ModelPtr model = load(p);
   EXPECT_EQ(run_add_chain(model.get(), 1, 1, 8), PLIANT_OK);
   EXPECT_EQ(run_add_chain(model.get(), 1, 2, 8), PLIANT_BAD_INPUT);
-  EXPECT_STREQ(pliant_last_error(), "input 'b' axis 1 is 8 but n*m is 16");
+  EXPECT_STREQ(pliant_last_error(), "input \"b\" axis 1 is 8 but n*m is 16");
 }
 
 }  // namespace

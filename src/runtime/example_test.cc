@@ -52,7 +52,7 @@ TEST(example, builds_with_the_header_and_the_library_alone) {
   EXPECT_EQ(without_times(ran), "n=2,m=3\n  y: f32[2, 3] sum 60\nm=1,n=8\n  y: f32[8, 1] sum 84\n");
   const std::string wrong = output_of(folder + "/infer " + folder + "/model.pliant n=2", &status);
   EXPECT_NE(status, 0);
-  EXPECT_EQ(wrong, "'n=2' gives no value for axis 1 of input 'a': m\n");
+  EXPECT_EQ(wrong, "\"n=2\" gives no value for axis 1 of input \"a\": m\n");
   EXPECT_EQ(output_of("rm -r " + folder, &status), "");
 }
 

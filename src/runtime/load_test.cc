@@ -65,7 +65,7 @@ TEST(load, from_memory_at_any_address) {
 TEST(load, files_that_are_not_there) {
   pliant_model* model = nullptr;
   EXPECT_EQ(pliant_load_file("/no/such.pliant", nullptr, &model), PLIANT_FILE_ERROR);
-  EXPECT_STREQ(pliant_last_error(), "cannot open '/no/such.pliant': No such file or directory");
+  EXPECT_STREQ(pliant_last_error(), "cannot open \"/no/such.pliant\": No such file or directory");
   EXPECT_EQ(pliant_load_file("/", nullptr, &model), PLIANT_FILE_ERROR);
   EXPECT_EQ(pliant_load_file("/dev/null", nullptr, &model), PLIANT_FILE_ERROR);
   EXPECT_EQ(model, nullptr);
@@ -119,11 +119,11 @@ TEST(load, refuses_functions_it_does_not_have) {
   std::vector<std::byte> file = file_of(p);
   pliant_model* model = nullptr;
   EXPECT_EQ(pliant_load_memory(file.data(), file.size(), nullptr, &model), PLIANT_BAD_ARTIFACT);
-  EXPECT_STREQ(pliant_last_error(), "the artifact needs a function 'launch' that this runtime lacks");
+  EXPECT_STREQ(pliant_last_error(), "the artifact needs a function \"launch\" that this runtime lacks");
   p.externs[0].symbol = "compress";
   file = file_of(p);
   EXPECT_EQ(pliant_load_memory(file.data(), file.size(), nullptr, &model), PLIANT_BAD_ARTIFACT);
-  EXPECT_STREQ(pliant_last_error(), "the artifact calls the function 'compress' with the wrong number of arguments");
+  EXPECT_STREQ(pliant_last_error(), "the artifact calls the function \"compress\" with the wrong number of arguments");
 }
 
 TEST(cpu, agrees_with_the_compiler) {

@@ -41,21 +41,21 @@ void Mapping::unmap() {
 
 pliant_status Mapping::map_file(const char* path) {
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return fail(PLIANT_FILE_ERROR, "cannot open '%s': %s", path, std::strerror(errno));
+  if (fd < 0) return fail(PLIANT_FILE_ERROR, "cannot open \"%s\": %s", path, std::strerror(errno));
   struct stat info;
   if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
     close(fd);
-    return fail(PLIANT_FILE_ERROR, "'%s' is not a regular file", path);
+    return fail(PLIANT_FILE_ERROR, "\"%s\" is not a regular file", path);
   }
   size_ = static_cast<uint64_t>(info.st_size);
   if (size_ == 0) {
     close(fd);
-    return fail(PLIANT_BAD_ARTIFACT, "'%s' is empty", path);
+    return fail(PLIANT_BAD_ARTIFACT, "\"%s\" is empty", path);
   }
   void* p = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
   const int error = errno;
   close(fd);
-  if (p == MAP_FAILED) return fail(PLIANT_FILE_ERROR, "cannot map '%s': %s", path, std::strerror(error));
+  if (p == MAP_FAILED) return fail(PLIANT_FILE_ERROR, "cannot map \"%s\": %s", path, std::strerror(error));
   base_ = static_cast<std::byte*>(p);
   madvise(base_, size_, MADV_WILLNEED);
   return PLIANT_OK;

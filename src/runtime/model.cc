@@ -34,11 +34,11 @@ pliant_status resolve_externs(Model& m) {
     const artifact::ExternDesc& e = m.program.externs[i];
     const ExternRow* row = find_extern(e.symbol);
     if (row == nullptr)
-      return fail(PLIANT_BAD_ARTIFACT, "the artifact needs a function '%s' that this runtime lacks", e.symbol.c_str());
+      return fail(PLIANT_BAD_ARTIFACT, "the artifact needs a function \"%s\" that this runtime lacks", e.symbol.c_str());
     auto within = [](size_t n, int least, int most) { return n >= static_cast<size_t>(least) && n <= static_cast<size_t>(most); };
     if (!within(e.inputs.size(), row->min_inputs, row->max_inputs) || !within(e.outputs.size(), row->min_outputs, row->max_outputs) ||
         !within(e.ints.size(), row->min_ints, row->max_ints) || !within(e.result_slots.size(), 0, row->results))
-      return fail(PLIANT_BAD_ARTIFACT, "the artifact calls the function '%s' with the wrong number of arguments", e.symbol.c_str());
+      return fail(PLIANT_BAD_ARTIFACT, "the artifact calls the function \"%s\" with the wrong number of arguments", e.symbol.c_str());
     m.externs.push_back(row);
   }
   return PLIANT_OK;

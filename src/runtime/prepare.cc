@@ -55,7 +55,7 @@ pliant_status Resolver::size_output(size_t output) {
   for (size_t i = 0; i < desc.axes.size(); ++i) {
     const int64_t v = value(desc.axes[i].size);
     if (v < 0)
-      return fail(PLIANT_RUN_FAULT, "output '%s' axis %zu (%s) has the negative size %" PRId64, desc.name.c_str(), i,
+      return fail(PLIANT_RUN_FAULT, "output \"%s\" axis %zu (%s) has the negative size %" PRId64, desc.name.c_str(), i,
                   desc.axes[i].text.c_str(), v);
     size.shape[i] = v;
     empty = empty || v == 0;
@@ -63,7 +63,7 @@ pliant_status Resolver::size_output(size_t output) {
   }
   if (empty) bytes = 0;
   else if (overflow || bytes > kMostBytes)
-    return fail(PLIANT_OUT_OF_MEMORY, "output '%s' is too large: shape %s", desc.name.c_str(),
+    return fail(PLIANT_OUT_OF_MEMORY, "output \"%s\" is too large: shape %s", desc.name.c_str(),
                 shape_text(size.shape.data(), size.shape.size()).str());
   size.bytes = bytes;
   size.known = true;

@@ -228,15 +228,15 @@ class Run {
     const char* name = model_.program.outputs[i].name.c_str();
     if (out.data != nullptr) {
       if (out.capacity < v.size.bytes)
-        return fail(PLIANT_BUFFER_TOO_SMALL, "output '%s' needs %" PRIu64 " bytes, shape %s, but the given buffer has %" PRIu64, name,
+        return fail(PLIANT_BUFFER_TOO_SMALL, "output \"%s\" needs %" PRIu64 " bytes, shape %s, but the given buffer has %" PRIu64, name,
                     v.size.bytes, shape_text(v.size.shape.data(), v.size.shape.size()).str(), out.capacity);
       if (reinterpret_cast<uintptr_t>(out.data) % kAlignment != 0)
-        return fail(PLIANT_INVALID_ARGUMENT, "the buffer given for output '%s' is not 64-byte aligned", name);
+        return fail(PLIANT_INVALID_ARGUMENT, "the buffer given for output \"%s\" is not 64-byte aligned", name);
       v.data = static_cast<std::byte*>(out.data);
       return PLIANT_OK;
     }
     v.block = model_.blocks->allocate(v.size.bytes);
-    if (v.block == nullptr) return fail(PLIANT_OUT_OF_MEMORY, "no memory for the %" PRIu64 " bytes of output '%s'", v.size.bytes, name);
+    if (v.block == nullptr) return fail(PLIANT_OUT_OF_MEMORY, "no memory for the %" PRIu64 " bytes of output \"%s\"", v.size.bytes, name);
     v.data = static_cast<std::byte*>(v.block->data());
     return PLIANT_OK;
   }

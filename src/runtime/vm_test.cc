@@ -109,7 +109,7 @@ TEST(vm, callers_buffers) {
   EXPECT_EQ(room[6], 0);
   out.capacity = 23;
   EXPECT_EQ(pliant_run(model.get(), in, 2, &out, 1), PLIANT_BUFFER_TOO_SMALL);
-  EXPECT_STREQ(pliant_last_error(), "output 'y' needs 24 bytes, shape [2, 3], but the given buffer has 23");
+  EXPECT_STREQ(pliant_last_error(), "output \"y\" needs 24 bytes, shape [2, 3], but the given buffer has 23");
   EXPECT_EQ(out.shape[1], 3);
   out.data = room + 1;
   out.capacity = 28;
@@ -256,7 +256,7 @@ TEST(vm, sizes_that_cannot_be_are_errors) {
   p.outputs[0].axes[0] = {slot(3), "n - 6"};
   model = load(p);
   EXPECT_EQ(run_add_chain(model.get(), 3, 1, 1), PLIANT_RUN_FAULT);
-  EXPECT_STREQ(pliant_last_error(), "output 'y' axis 0 (n - 6) has the negative size -5");
+  EXPECT_STREQ(pliant_last_error(), "output \"y\" axis 0 (n - 6) has the negative size -5");
 }
 
 TEST(vm, copies_stay_inside) {
@@ -300,7 +300,7 @@ TEST(vm, imported_functions_and_read_only_data) {
   const std::vector<std::byte> file = file_of(p);
   pliant_model* refused = nullptr;
   EXPECT_EQ(pliant_load_memory(file.data(), file.size(), nullptr, &refused), PLIANT_BAD_ARTIFACT);
-  EXPECT_STREQ(pliant_last_error(), "the code needs a function 'system' that this runtime lacks");
+  EXPECT_STREQ(pliant_last_error(), "the code needs a function \"system\" that this runtime lacks");
 }
 
 }  // namespace

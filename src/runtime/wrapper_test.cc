@@ -19,7 +19,7 @@ TEST(wrapper, runs_and_reports) {
   EXPECT_EQ(y.shape()[0], 2);
   auto bad = model.value().run({rt::Input::of("a", a, {2, 2})});
   EXPECT_FALSE(bad.ok());
-  EXPECT_EQ(bad.error().message, "input 'b' is missing: f32[n, m]");
+  EXPECT_EQ(bad.error().message, "input \"b\" is missing: f32[n, m]");
   EXPECT_FALSE(rt::Model::load("/no/such/file").ok());
 }
 
