@@ -61,16 +61,13 @@ std::optional<int64_t> combine(AtomKind kind, int64_t a, int64_t b) {
     case AtomKind::Mod:
       if (b == 0 || b == -1) return 0;
       return a - b * floor_div(a, b);
-    case AtomKind::Min:
-      return std::min(a, b);
-    case AtomKind::Max:
-      return std::max(a, b);
+    case AtomKind::Min: return std::min(a, b);
+    case AtomKind::Max: return std::max(a, b);
     case AtomKind::Broadcast:
       if (a != 1 && b != 1 && a != b) return std::nullopt;
       return a == 1 ? b : a;
     case AtomKind::Symbol:
-    case AtomKind::Value:
-      break;
+    case AtomKind::Value: break;
   }
   return std::nullopt;
 }

@@ -17,30 +17,19 @@ namespace pliant::expr::arith {
 template <class F>
 decltype(auto) with_type(DType t, F&& f) {
   switch (t) {
-    case DType::Bool:
-      return f(bool{});
-    case DType::I8:
-      return f(int8_t{});
-    case DType::I16:
-      return f(int16_t{});
-    case DType::I32:
-      return f(int32_t{});
-    case DType::I64:
-      return f(int64_t{});
-    case DType::U8:
-      return f(uint8_t{});
-    case DType::U16:
-      return f(uint16_t{});
-    case DType::U32:
-      return f(uint32_t{});
-    case DType::U64:
-      return f(uint64_t{});
-    case DType::F64:
-      return f(double{});
+    case DType::Bool: return f(bool{});
+    case DType::I8: return f(int8_t{});
+    case DType::I16: return f(int16_t{});
+    case DType::I32: return f(int32_t{});
+    case DType::I64: return f(int64_t{});
+    case DType::U8: return f(uint8_t{});
+    case DType::U16: return f(uint16_t{});
+    case DType::U32: return f(uint32_t{});
+    case DType::U64: return f(uint64_t{});
+    case DType::F64: return f(double{});
     case DType::F16:
     case DType::BF16:
-    case DType::F32:
-      break;
+    case DType::F32: break;
   }
   return f(float{});
 }
@@ -371,57 +360,6 @@ float cast_to_half(DType to, From v) {
     return round_to(to, f64_to_f32_odd(static_cast<double>(v)));
   else
     return round_to(to, static_cast<float>(v));
-}
-
-// Calls f(std::integral_constant<Op, op>{}): turns an operation known at run time into a template argument.
-template <class F>
-decltype(auto) with_unary(UnaryOp op, F&& f) {
-#define PLIANT_UNARY(name) \
-  case UnaryOp::name:      \
-    return f(std::integral_constant<UnaryOp, UnaryOp::name>{});
-  switch (op) {
-    PLIANT_UNARY(Neg)
-    PLIANT_UNARY(Abs) PLIANT_UNARY(Not) PLIANT_UNARY(BitNot) PLIANT_UNARY(Sign) PLIANT_UNARY(Exp) PLIANT_UNARY(Log)
-        PLIANT_UNARY(Log1p) PLIANT_UNARY(Expm1) PLIANT_UNARY(Sqrt) PLIANT_UNARY(Rsqrt) PLIANT_UNARY(Recip) PLIANT_UNARY(Sin)
-            PLIANT_UNARY(Cos) PLIANT_UNARY(Tan) PLIANT_UNARY(Asin) PLIANT_UNARY(Acos) PLIANT_UNARY(Atan) PLIANT_UNARY(Sinh)
-                PLIANT_UNARY(Cosh) PLIANT_UNARY(Tanh) PLIANT_UNARY(Asinh) PLIANT_UNARY(Acosh) PLIANT_UNARY(Atanh)
-                    PLIANT_UNARY(Erf) PLIANT_UNARY(Sigmoid) PLIANT_UNARY(Floor) PLIANT_UNARY(Ceil) PLIANT_UNARY(Round)
-                        PLIANT_UNARY(Trunc) PLIANT_UNARY(IsNan) PLIANT_UNARY(IsInf)
-  }
-#undef PLIANT_UNARY
-  PLIANT_CHECK(false) << "unary operation " << static_cast<int>(op);
-  __builtin_unreachable();
-}
-// Comparisons excluded.
-template <class F>
-decltype(auto) with_binary(BinaryOp op, F&& f) {
-#define PLIANT_BINARY(name) \
-  case BinaryOp::name:      \
-    return f(std::integral_constant<BinaryOp, BinaryOp::name>{});
-  switch (op) {
-    PLIANT_BINARY(Add)
-    PLIANT_BINARY(Sub) PLIANT_BINARY(Mul) PLIANT_BINARY(Div) PLIANT_BINARY(Mod) PLIANT_BINARY(Rem) PLIANT_BINARY(Pow)
-        PLIANT_BINARY(Min) PLIANT_BINARY(Max) PLIANT_BINARY(And) PLIANT_BINARY(Or) PLIANT_BINARY(Xor) PLIANT_BINARY(BitAnd)
-            PLIANT_BINARY(BitOr) PLIANT_BINARY(BitXor) PLIANT_BINARY(Shl) PLIANT_BINARY(Shr) PLIANT_BINARY(Atan2) default
-        : break;
-  }
-#undef PLIANT_BINARY
-  PLIANT_CHECK(false) << "binary operation " << static_cast<int>(op);
-  __builtin_unreachable();
-}
-template <class F>
-decltype(auto) with_comparison(BinaryOp op, F&& f) {
-#define PLIANT_COMPARISON(name) \
-  case BinaryOp::name:          \
-    return f(std::integral_constant<BinaryOp, BinaryOp::name>{});
-  switch (op) {
-    PLIANT_COMPARISON(Eq)
-    PLIANT_COMPARISON(Ne) PLIANT_COMPARISON(Lt) PLIANT_COMPARISON(Le) PLIANT_COMPARISON(Gt) PLIANT_COMPARISON(Ge) default
-        : break;
-  }
-#undef PLIANT_COMPARISON
-  PLIANT_CHECK(false) << "comparison " << static_cast<int>(op);
-  __builtin_unreachable();
 }
 
 }  // namespace pliant::expr::arith

@@ -51,22 +51,14 @@ Interval power(Interval base, uint32_t n) {
 
 Interval range_of_dtype(DType t) {
   switch (t) {
-    case DType::Bool:
-      return {0, 1};
-    case DType::I8:
-      return {INT8_MIN, INT8_MAX};
-    case DType::I16:
-      return {INT16_MIN, INT16_MAX};
-    case DType::I32:
-      return {INT32_MIN, INT32_MAX};
-    case DType::U8:
-      return {0, UINT8_MAX};
-    case DType::U16:
-      return {0, UINT16_MAX};
-    case DType::U32:
-      return {0, UINT32_MAX};
-    default:
-      return kAll;
+    case DType::Bool: return {0, 1};
+    case DType::I8: return {INT8_MIN, INT8_MAX};
+    case DType::I16: return {INT16_MIN, INT16_MAX};
+    case DType::I32: return {INT32_MIN, INT32_MAX};
+    case DType::U8: return {0, UINT8_MAX};
+    case DType::U16: return {0, UINT16_MAX};
+    case DType::U32: return {0, UINT32_MAX};
+    default: return kAll;
   }
 }
 
@@ -93,19 +85,14 @@ Interval range_of_binary(Context& ctx, Scalar s) {
   Interval out = range_of_dtype(s.dtype());
   const auto fits = [&](Interval i) { return i.lo >= out.lo && i.hi <= out.hi && !is_infinite(i.lo) && !is_infinite(i.hi); };
   switch (s->binary()) {
-    case BinaryOp::Min:
-      return {std::min(a.lo, b.lo), std::min(a.hi, b.hi)};
-    case BinaryOp::Max:
-      return {std::max(a.lo, b.lo), std::max(a.hi, b.hi)};
-    case BinaryOp::Add:
-      return fits(add(a, b)) ? add(a, b) : out;
-    case BinaryOp::Mul:
-      return fits(mul(a, b)) ? mul(a, b) : out;
+    case BinaryOp::Min: return {std::min(a.lo, b.lo), std::min(a.hi, b.hi)};
+    case BinaryOp::Max: return {std::max(a.lo, b.lo), std::max(a.hi, b.hi)};
+    case BinaryOp::Add: return fits(add(a, b)) ? add(a, b) : out;
+    case BinaryOp::Mul: return fits(mul(a, b)) ? mul(a, b) : out;
     case BinaryOp::Mod:
       if (b.lo > 0) return {0, b.hi == kPlusInf ? kPlusInf : b.hi - 1};
       return out;
-    default:
-      return out;
+    default: return out;
   }
 }
 
@@ -116,8 +103,7 @@ Interval range_of_value(Context& ctx, Scalar s) {
     case ScalarKind::Const:
       if (s.dtype() == DType::U64 && static_cast<int64_t>(s->bits) < 0) return kAll;
       return {static_cast<int64_t>(s->bits), static_cast<int64_t>(s->bits)};
-    case ScalarKind::Index:
-      return ctx.range(s->index[0]);
+    case ScalarKind::Index: return ctx.range(s->index[0]);
     case ScalarKind::Binary:
       if (is_comparison(s->binary()) || is_float(s.dtype())) return type;
       return range_of_binary(ctx, s);
@@ -131,8 +117,7 @@ Interval range_of_value(Context& ctx, Scalar s) {
       const Interval a = range_of_value(ctx, s->args[0]);
       return a.lo >= type.lo && a.hi <= type.hi ? a : type;
     }
-    default:
-      return type;
+    default: return type;
   }
 }
 
@@ -151,8 +136,7 @@ Interval range_of_atom(Context& ctx, const Atom* atom) {
       const int64_t hi = b.hi == kPlusInf ? kPlusInf : std::max<int64_t>(b.hi - 1, 0);
       return {0, a.lo >= 0 ? std::min(a.hi, hi) : hi};
     }
-    default:
-      break;
+    default: break;
   }
   Interval out = a;
   for (size_t i = 1; i < atom->args.size(); ++i) {
@@ -189,8 +173,7 @@ int64_t divisor_of_dim(Dim d) {
 }
 int64_t divisor_of(const Atom* atom) {
   switch (atom->kind) {
-    case AtomKind::Symbol:
-      return std::max<int64_t>(atom->info->multiple_of, 1);
+    case AtomKind::Symbol: return std::max<int64_t>(atom->info->multiple_of, 1);
     case AtomKind::Min:
     case AtomKind::Max:
     case AtomKind::Mod: {
@@ -198,8 +181,7 @@ int64_t divisor_of(const Atom* atom) {
       for (Dim arg : atom->args) g = std::gcd(g, divisor_of_dim(arg));
       return std::max<int64_t>(g, 1);
     }
-    default:
-      return 1;
+    default: return 1;
   }
 }
 

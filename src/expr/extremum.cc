@@ -26,12 +26,9 @@ Dim make_set(Context& ctx, AtomKind kind, Dims args) {
 // True when `a` makes `b` superfluous.
 bool covers(Context& ctx, AtomKind kind, Dim a, Dim b) {
   switch (kind) {
-    case AtomKind::Min:
-      return ctx.proves_less_equal(a, b);
-    case AtomKind::Max:
-      return ctx.proves_less_equal(b, a);
-    default:
-      return ctx.proves_equal(a, b);
+    case AtomKind::Min: return ctx.proves_less_equal(a, b);
+    case AtomKind::Max: return ctx.proves_less_equal(b, a);
+    default: return ctx.proves_equal(a, b);
   }
 }
 

@@ -1,6 +1,6 @@
 #include "expr/fold.h"
 
-#include "expr/arith.h"
+#include "expr/arith_dispatch.h"
 
 namespace pliant::expr {
 

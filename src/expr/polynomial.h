@@ -7,6 +7,18 @@
 
 namespace pliant::expr {
 
+// INT64_MIN counts as an overflow, so that every coefficient can be negated.
+inline bool add_overflows(int64_t a, int64_t b, int64_t* out) {
+  return __builtin_add_overflow(a, b, out) || *out == INT64_MIN;
+}
+inline bool mul_overflows(int64_t a, int64_t b, int64_t* out) {
+  return __builtin_mul_overflow(a, b, out) || *out == INT64_MIN;
+}
+// out = a + k * b on sorted terms; false on overflow.
+bool add_scaled(const Terms& a, const Terms& b, int64_t k, Terms& out);
+// The sum of `terms` when quotients in it join with their remainders (join.cc); nothing when none does.
+std::optional<Dim> join_quotients(Context& ctx, const Terms& terms);
+
 // Lexicographic order of monomials by atom id and power: compatible with multiplication, so division terminates.
 bool lex_less(const Monomial* a, const Monomial* b);
 const Monomial* multiply(Context& ctx, const Monomial* a, const Monomial* b);

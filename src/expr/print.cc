@@ -21,51 +21,31 @@ static_assert(kBinaryNames.size() == static_cast<size_t>(BinaryOp::Ge) + 1);
 
 const char* infix(BinaryOp op) {
   switch (op) {
-    case BinaryOp::Add:
-      return "+";
-    case BinaryOp::Sub:
-      return "-";
-    case BinaryOp::Mul:
-      return "*";
-    case BinaryOp::Div:
-      return "/";
-    case BinaryOp::And:
-      return "&&";
-    case BinaryOp::Or:
-      return "||";
-    case BinaryOp::Eq:
-      return "==";
-    case BinaryOp::Ne:
-      return "!=";
-    case BinaryOp::Lt:
-      return "<";
-    case BinaryOp::Le:
-      return "<=";
-    case BinaryOp::Gt:
-      return ">";
-    case BinaryOp::Ge:
-      return ">=";
-    default:
-      return nullptr;
+    case BinaryOp::Add: return "+";
+    case BinaryOp::Sub: return "-";
+    case BinaryOp::Mul: return "*";
+    case BinaryOp::Div: return "/";
+    case BinaryOp::And: return "&&";
+    case BinaryOp::Or: return "||";
+    case BinaryOp::Eq: return "==";
+    case BinaryOp::Ne: return "!=";
+    case BinaryOp::Lt: return "<";
+    case BinaryOp::Le: return "<=";
+    case BinaryOp::Gt: return ">";
+    case BinaryOp::Ge: return ">=";
+    default: return nullptr;
   }
 }
 
 const char* atom_name(AtomKind kind) {
   switch (kind) {
-    case AtomKind::FloorDiv:
-      return "floordiv";
-    case AtomKind::Mod:
-      return "mod";
-    case AtomKind::Min:
-      return "min";
-    case AtomKind::Max:
-      return "max";
-    case AtomKind::Broadcast:
-      return "broadcast";
-    case AtomKind::Value:
-      return "value";
-    case AtomKind::Symbol:
-      break;
+    case AtomKind::FloorDiv: return "floordiv";
+    case AtomKind::Mod: return "mod";
+    case AtomKind::Min: return "min";
+    case AtomKind::Max: return "max";
+    case AtomKind::Broadcast: return "broadcast";
+    case AtomKind::Value: return "value";
+    case AtomKind::Symbol: break;
   }
   return "";
 }
@@ -164,26 +144,18 @@ class Printer {
   std::string print(Scalar s) const {
     if (auto it = shared_.find(s.node()); it != shared_.end()) return it->second;
     switch (s->kind) {
-      case ScalarKind::Const:
-        return print_const(s->dtype, s->bits);
-      case ScalarKind::Index:
-        return "index(" + print(s->index[0]) + ")";
-      case ScalarKind::Load:
-        return quoted(tensor_name(s->tensor)) + "[" + print_all(s->index) + "]";
-      case ScalarKind::Unary:
-        return call(name_of(s->unary()), s->args);
+      case ScalarKind::Const: return print_const(s->dtype, s->bits);
+      case ScalarKind::Index: return "index(" + print(s->index[0]) + ")";
+      case ScalarKind::Load: return quoted(tensor_name(s->tensor)) + "[" + print_all(s->index) + "]";
+      case ScalarKind::Unary: return call(name_of(s->unary()), s->args);
       case ScalarKind::Binary:
         if (const char* sign = infix(s->binary()))
           return "(" + print(s->args[0]) + " " + sign + " " + print(s->args[1]) + ")";
         return call(name_of(s->binary()), s->args);
-      case ScalarKind::Select:
-        return call("select", s->args);
-      case ScalarKind::Cast:
-        return call(std::string("cast<") + name_of(s->dtype) + ">", s->args);
-      case ScalarKind::Bitcast:
-        return call(std::string("bitcast<") + name_of(s->dtype) + ">", s->args);
-      case ScalarKind::Fma:
-        return call("fma", s->args);
+      case ScalarKind::Select: return call("select", s->args);
+      case ScalarKind::Cast: return call(std::string("cast<") + name_of(s->dtype) + ">", s->args);
+      case ScalarKind::Bitcast: return call(std::string("bitcast<") + name_of(s->dtype) + ">", s->args);
+      case ScalarKind::Fma: return call("fma", s->args);
     }
     return "";
   }

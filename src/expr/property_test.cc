@@ -50,18 +50,13 @@ class RandomDims {
     const Tracked a = tree(depth - 1);
     switch (pick(11)) {
       case 0:
-      case 1:
-        return combine(a, tree(depth - 1), [](Dim x, Dim y) { return x + y; }, add);
-      case 2:
-        return combine(a, tree(depth - 1), [](Dim x, Dim y) { return x - y; }, subtract);
+      case 1: return combine(a, tree(depth - 1), [](Dim x, Dim y) { return x + y; }, add);
+      case 2: return combine(a, tree(depth - 1), [](Dim x, Dim y) { return x - y; }, subtract);
       case 3:
-      case 4:
-        return combine(a, tree(depth - 1), [](Dim x, Dim y) { return x * y; }, multiply);
+      case 4: return combine(a, tree(depth - 1), [](Dim x, Dim y) { return x * y; }, multiply);
       case 5:
-      case 6:
-        return quotient(a, divisor());
-      case 7:
-        return remainder(a, divisor());
+      case 6: return quotient(a, divisor());
+      case 7: return remainder(a, divisor());
       case 8:
         return combine(
             a, tree(depth - 1), [](Dim x, Dim y) { return min(x, y); }, [](int64_t x, int64_t y) { return std::min(x, y); });
@@ -123,14 +118,10 @@ class RandomDims {
 
   Tracked divisor() {
     switch (pick(4)) {
-      case 0:
-        return constant(1 + pick(9));
-      case 1:
-        return combine(leaf(), leaf(), [](Dim x, Dim y) { return x * y; }, multiply);
-      case 2:
-        return combine(leaf(), constant(pick(4)), [](Dim x, Dim y) { return x + y; }, add);
-      default:
-        return symbols_[static_cast<size_t>(pick(3))];
+      case 0: return constant(1 + pick(9));
+      case 1: return combine(leaf(), leaf(), [](Dim x, Dim y) { return x * y; }, multiply);
+      case 2: return combine(leaf(), constant(pick(4)), [](Dim x, Dim y) { return x + y; }, add);
+      default: return symbols_[static_cast<size_t>(pick(3))];
     }
   }
 

@@ -14,28 +14,20 @@ int64_t pick_size(int sample, SymbolId id, int64_t lo) {
   const uint64_t h = (id + 1) * 0x9e3779b97f4a7c15ull + static_cast<uint64_t>(sample) * 0xbf58476d1ce4e5b9ull;
   const int64_t spread = static_cast<int64_t>((h >> 40) % 61);
   switch (sample) {
-    case 0:
-      return lo;
-    case 2:
-      return lo + 1;
+    case 0: return lo;
+    case 2: return lo + 1;
     case 4:
-    case 6:
-      return lo + spread % 4;
-    default:
-      return lo + 2 + spread;
+    case 6: return lo + spread % 4;
+    default: return lo + 2 + spread;
   }
 }
 
 int64_t pick_index(int sample, SymbolId id, int64_t hi) {
   switch (sample % 4) {
-    case 0:
-      return 0;
-    case 1:
-      return hi;
-    case 2:
-      return hi;
-    default:
-      return (static_cast<int64_t>(id) * 7 + sample) % (hi + 1);
+    case 0: return 0;
+    case 1: return hi;
+    case 2: return hi;
+    default: return (static_cast<int64_t>(id) * 7 + sample) % (hi + 1);
   }
 }
 
@@ -56,19 +48,13 @@ int64_t sample_of_symbol(const SymbolInfo& info, SymbolId id, int sample, int64_
 
 int64_t combine(AtomKind kind, int64_t a, int64_t b) {
   switch (kind) {
-    case AtomKind::FloorDiv:
-      return b > 0 ? floor_div(a, b) : kNoSample;
-    case AtomKind::Mod:
-      return b > 0 ? a - b * floor_div(a, b) : kNoSample;
-    case AtomKind::Min:
-      return std::min(a, b);
-    case AtomKind::Max:
-      return std::max(a, b);
-    case AtomKind::Broadcast:
-      return a == b || b == 1 ? a : a == 1 ? b : kNoSample;
+    case AtomKind::FloorDiv: return b > 0 ? floor_div(a, b) : kNoSample;
+    case AtomKind::Mod: return b > 0 ? a - b * floor_div(a, b) : kNoSample;
+    case AtomKind::Min: return std::min(a, b);
+    case AtomKind::Max: return std::max(a, b);
+    case AtomKind::Broadcast: return a == b || b == 1 ? a : a == 1 ? b : kNoSample;
     case AtomKind::Symbol:
-    case AtomKind::Value:
-      break;
+    case AtomKind::Value: break;
   }
   return kNoSample;
 }

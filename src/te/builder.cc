@@ -45,16 +45,11 @@ void visit_stage(const Tensor& t, std::unordered_set<TensorId>& seen, std::vecto
 
 const char* name_of(Kind k) {
   switch (k) {
-    case Kind::Input:
-      return "input";
-    case Kind::Map:
-      return "map";
-    case Kind::Reduce:
-      return "reduce";
-    case Kind::Scan:
-      return "scan";
-    case Kind::Scatter:
-      return "scatter";
+    case Kind::Input: return "input";
+    case Kind::Map: return "map";
+    case Kind::Reduce: return "reduce";
+    case Kind::Scan: return "scan";
+    case Kind::Scatter: return "scatter";
   }
   return "";
 }

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "expr/arith.h"
+#include "expr/arith_dispatch.h"
 
 namespace pliant::te {
 namespace {
@@ -85,12 +85,12 @@ void run_bitcast(const void* a, void* out, int64_t n) {
 template <class F>
 decltype(auto) with_dtype(DType t, F&& f) {
 #define PLIANT_DTYPE(name) \
-  case DType::name:        \
-    return f(std::integral_constant<DType, DType::name>{});
+  case DType::name: return f(std::integral_constant<DType, DType::name>{});
   switch (t) {
     PLIANT_DTYPE(Bool)
-    PLIANT_DTYPE(I8) PLIANT_DTYPE(I16) PLIANT_DTYPE(I32) PLIANT_DTYPE(I64) PLIANT_DTYPE(U8) PLIANT_DTYPE(U16)
-        PLIANT_DTYPE(U32) PLIANT_DTYPE(U64) PLIANT_DTYPE(F16) PLIANT_DTYPE(BF16) PLIANT_DTYPE(F32) PLIANT_DTYPE(F64)
+    PLIANT_DTYPE(I8)
+    PLIANT_DTYPE(I16) PLIANT_DTYPE(I32) PLIANT_DTYPE(I64) PLIANT_DTYPE(U8) PLIANT_DTYPE(U16) PLIANT_DTYPE(U32)
+        PLIANT_DTYPE(U64) PLIANT_DTYPE(F16) PLIANT_DTYPE(BF16) PLIANT_DTYPE(F32) PLIANT_DTYPE(F64)
   }
 #undef PLIANT_DTYPE
   PLIANT_CHECK(false) << "dtype " << static_cast<int>(t);
@@ -136,14 +136,10 @@ void store_raw(const void* lanes, std::byte* memory, int64_t stride, int64_t n) 
 template <class F>
 void with_element_bits(DType t, F&& f) {
   switch (byte_size(t)) {
-    case 1:
-      return f(uint8_t{});
-    case 2:
-      return f(uint16_t{});
-    case 4:
-      return f(uint32_t{});
-    default:
-      return f(uint64_t{});
+    case 1: return f(uint8_t{});
+    case 2: return f(uint16_t{});
+    case 4: return f(uint32_t{});
+    default: return f(uint64_t{});
   }
 }
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "expr/arith.h"
+#include "expr/arith_dispatch.h"
 #include "te/evaluator.h"
 
 namespace pliant::te {
@@ -11,20 +11,13 @@ namespace arith = expr::arith;
 
 expr::BinaryOp operation_of(Combiner c) {
   switch (c) {
-    case Combiner::Sum:
-      return expr::BinaryOp::Add;
-    case Combiner::Prod:
-      return expr::BinaryOp::Mul;
-    case Combiner::Max:
-      return expr::BinaryOp::Max;
-    case Combiner::Min:
-      return expr::BinaryOp::Min;
-    case Combiner::And:
-      return expr::BinaryOp::And;
-    case Combiner::Or:
-      return expr::BinaryOp::Or;
-    default:
-      break;
+    case Combiner::Sum: return expr::BinaryOp::Add;
+    case Combiner::Prod: return expr::BinaryOp::Mul;
+    case Combiner::Max: return expr::BinaryOp::Max;
+    case Combiner::Min: return expr::BinaryOp::Min;
+    case Combiner::And: return expr::BinaryOp::And;
+    case Combiner::Or: return expr::BinaryOp::Or;
+    default: break;
   }
   PLIANT_CHECK(false) << name_of(c) << " has no operation";
   __builtin_unreachable();

@@ -63,20 +63,11 @@ Status Evaluator::run(const Tensor& t) {
   out.shape = TRY(shape_of(t->shape, t->name));
   out.data.resize(static_cast<size_t>(volume(out.shape) * byte_size(t->dtype)));
   switch (t->kind) {
-    case Kind::Input:
-      return make_error("missing-input", "", "input '" + t->name + "' has no value");
-    case Kind::Map:
-      TRY(run_map(t->index, t->body, t->dtype, out));
-      break;
-    case Kind::Reduce:
-      TRY(run_reduce(*t, out));
-      break;
-    case Kind::Scan:
-      TRY(run_scan(*t, out));
-      break;
-    case Kind::Scatter:
-      TRY(run_scatter(*t, out));
-      break;
+    case Kind::Input: return make_error("missing-input", "", "input '" + t->name + "' has no value");
+    case Kind::Map: TRY(run_map(t->index, t->body, t->dtype, out)); break;
+    case Kind::Reduce: TRY(run_reduce(*t, out)); break;
+    case Kind::Scan: TRY(run_scan(*t, out)); break;
+    case Kind::Scatter: TRY(run_scatter(*t, out)); break;
   }
   Array& kept = arrays_[t->id] = std::move(out);
   bind(t->id, Memory{kept.data.data(), kept.dtype, kept.shape, row_major(kept.shape), t->name});

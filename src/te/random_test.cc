@@ -29,14 +29,10 @@ class RandomStages {
   Dim index_below(Dim extent, const Index& i) {
     const Dim any = i[static_cast<size_t>(pick(static_cast<int>(i.size())))];
     switch (pick(4)) {
-      case 0:
-        return expr::mod(any * (1 + pick(3)) + pick(4), extent);
-      case 1:
-        return expr::min(any, extent - 1);
-      case 2:
-        return expr::mod(expr::floordiv(any, 1 + pick(4)), extent);
-      default:
-        return extent - 1 - expr::mod(any, extent);
+      case 0: return expr::mod(any * (1 + pick(3)) + pick(4), extent);
+      case 1: return expr::min(any, extent - 1);
+      case 2: return expr::mod(expr::floordiv(any, 1 + pick(4)), extent);
+      default: return extent - 1 - expr::mod(any, extent);
     }
   }
 
@@ -59,10 +55,8 @@ class RandomStages {
     if (depth == 0) return pick(3) == 0 ? guarded(t, i) : leaf(t, i);
     const auto sub = [&](DType of) { return tree(of, i, depth - 1); };
     switch (pick(6)) {
-      case 0:
-        return expr::make_cast(t, sub(pick_type()));
-      case 1:
-        return expr::make_select(sub(DType::Bool), sub(t), sub(t));
+      case 0: return expr::make_cast(t, sub(pick_type()));
+      case 1: return expr::make_select(sub(DType::Bool), sub(t), sub(t));
       case 2: {
         constexpr UnaryOp ops[] = {UnaryOp::Neg,  UnaryOp::Abs, UnaryOp::Sign, UnaryOp::Floor,
                                    UnaryOp::Sqrt, UnaryOp::Exp, UnaryOp::Tanh};

@@ -39,18 +39,10 @@ RowProgram::NodeId RowProgram::compile(Scalar s) {
   for (DimId d : n.index) n.uniform &= dims_[static_cast<size_t>(d)].uniform;
   const DType from = s->args.empty() ? s->dtype : s->args[0].dtype();
   switch (s->kind) {
-    case ScalarKind::Unary:
-      n.unary = unary_kernel(s->unary(), from);
-      break;
-    case ScalarKind::Binary:
-      n.binary = binary_kernel(s->binary(), from);
-      break;
-    case ScalarKind::Cast:
-      n.unary = cast_kernel(s->dtype, from);
-      break;
-    case ScalarKind::Bitcast:
-      n.unary = bitcast_kernel(s->dtype, from);
-      break;
+    case ScalarKind::Unary: n.unary = unary_kernel(s->unary(), from); break;
+    case ScalarKind::Binary: n.binary = binary_kernel(s->binary(), from); break;
+    case ScalarKind::Cast: n.unary = cast_kernel(s->dtype, from); break;
+    case ScalarKind::Bitcast: n.unary = bitcast_kernel(s->dtype, from); break;
     case ScalarKind::Load:
       n.memory = memory_(s->tensor);
       PLIANT_CHECK(n.memory) << "load of a tensor that was not evaluated: " << s;
@@ -59,8 +51,7 @@ RowProgram::NodeId RowProgram::compile(Scalar s) {
     case ScalarKind::Const:
     case ScalarKind::Index:
     case ScalarKind::Select:
-    case ScalarKind::Fma:
-      break;
+    case ScalarKind::Fma: break;
   }
   const size_t bytes = static_cast<size_t>(lane_bytes(s->dtype) * kChunk);
   n.buffer = std::make_unique<std::byte[]>(bytes);
@@ -156,24 +147,13 @@ RowProgram::DimId RowProgram::compile_atom(const Atom* atom) {
   }
   DimKind kind = DimKind::FloorDiv;
   switch (atom->kind) {
-    case AtomKind::FloorDiv:
-      kind = DimKind::FloorDiv;
-      break;
-    case AtomKind::Mod:
-      kind = DimKind::Mod;
-      break;
-    case AtomKind::Min:
-      kind = DimKind::Min;
-      break;
-    case AtomKind::Max:
-      kind = DimKind::Max;
-      break;
-    case AtomKind::Broadcast:
-      kind = DimKind::Broadcast;
-      break;
+    case AtomKind::FloorDiv: kind = DimKind::FloorDiv; break;
+    case AtomKind::Mod: kind = DimKind::Mod; break;
+    case AtomKind::Min: kind = DimKind::Min; break;
+    case AtomKind::Max: kind = DimKind::Max; break;
+    case AtomKind::Broadcast: kind = DimKind::Broadcast; break;
     case AtomKind::Symbol:
-    case AtomKind::Value:
-      break;
+    case AtomKind::Value: break;
   }
   DimId out = compile(atom->args[0]);
   for (size_t i = 1; i < atom->args.size(); ++i) out = compile_binary(kind, out, compile(atom->args[i]));

@@ -100,30 +100,15 @@ void RowProgram::evaluate_dim(DimId id) {
     for (int64_t k = 0; k < n; ++k) out[k] = f(a[sa * k], b[sb * k]);
   };
   switch (d.kind) {
-    case DimKind::Add:
-      each([](int64_t x, int64_t y) { return x + y; });
-      break;
-    case DimKind::Mul:
-      each([](int64_t x, int64_t y) { return x * y; });
-      break;
-    case DimKind::FloorDiv:
-      each(floor_div);
-      break;
-    case DimKind::Mod:
-      each(floor_mod);
-      break;
-    case DimKind::Min:
-      each([](int64_t x, int64_t y) { return std::min(x, y); });
-      break;
-    case DimKind::Max:
-      each([](int64_t x, int64_t y) { return std::max(x, y); });
-      break;
-    case DimKind::Broadcast:
-      each([](int64_t x, int64_t y) { return x == 1 ? y : x; });
-      break;
+    case DimKind::Add: each([](int64_t x, int64_t y) { return x + y; }); break;
+    case DimKind::Mul: each([](int64_t x, int64_t y) { return x * y; }); break;
+    case DimKind::FloorDiv: each(floor_div); break;
+    case DimKind::Mod: each(floor_mod); break;
+    case DimKind::Min: each([](int64_t x, int64_t y) { return std::min(x, y); }); break;
+    case DimKind::Max: each([](int64_t x, int64_t y) { return std::max(x, y); }); break;
+    case DimKind::Broadcast: each([](int64_t x, int64_t y) { return x == 1 ? y : x; }); break;
     case DimKind::Affine:
-    case DimKind::Value:
-      break;
+    case DimKind::Value: break;
   }
 }
 
@@ -182,23 +167,14 @@ void RowProgram::evaluate(NodeId id) {
       }
       return;
     }
-    case ScalarKind::Unary:
-      node.unary(arg(0), node.buffer.get(), n);
-      break;
-    case ScalarKind::Binary:
-      node.binary(arg(0), arg(1), node.buffer.get(), n);
-      break;
-    case ScalarKind::Fma:
-      fma_lanes(node.dtype, arg(0), arg(1), arg(2), node.buffer.get(), n);
-      break;
+    case ScalarKind::Unary: node.unary(arg(0), node.buffer.get(), n); break;
+    case ScalarKind::Binary: node.binary(arg(0), arg(1), node.buffer.get(), n); break;
+    case ScalarKind::Fma: fma_lanes(node.dtype, arg(0), arg(1), arg(2), node.buffer.get(), n); break;
     case ScalarKind::Cast:
-    case ScalarKind::Bitcast:
-      node.unary(arg(0), node.buffer.get(), n);
-      return;
+    case ScalarKind::Bitcast: node.unary(arg(0), node.buffer.get(), n); return;
     case ScalarKind::Const:
     case ScalarKind::Load:
-    case ScalarKind::Select:
-      return;
+    case ScalarKind::Select: return;
   }
   round_lanes(node.dtype, node.buffer.get(), n);
 }

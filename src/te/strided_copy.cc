@@ -89,14 +89,10 @@ void strided_copy(const std::byte* from, const std::vector<int64_t>& strides, st
     return;
   }
   switch (bytes) {
-    case 1:
-      return copy<uint8_t>(from, to, axes);
-    case 2:
-      return copy<uint16_t>(from, to, axes);
-    case 4:
-      return copy<uint32_t>(from, to, axes);
-    default:
-      return copy<uint64_t>(from, to, axes);
+    case 1: return copy<uint8_t>(from, to, axes);
+    case 2: return copy<uint16_t>(from, to, axes);
+    case 4: return copy<uint32_t>(from, to, axes);
+    default: return copy<uint64_t>(from, to, axes);
   }
 }
 
