@@ -325,6 +325,8 @@ class Emitter {
     for (const lower::Temporary& t : low.temporaries) temporaries.push_back(new_buffer(bytes_of(t.dtype, t.shape)));
     for (ValueId v : n.outputs) define_value(v, true);
     for (lower::LoweredKernel& k : low.kernels) {
+      for (expr::SymbolId s : loop::free_symbols(k.function))
+        PLIANT_CHECK(slots_.knows(s)) << "kernel " << k.function.name << " needs " << ctx_.info(s).name << ", which nothing defines:\n" << loop::print(k.function, ctx_);
       artifact::CallDesc c;
       c.where = describe(n.loc);
       c.tasks = slots_.of(k.tasks);

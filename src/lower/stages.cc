@@ -56,7 +56,7 @@ bool repeats_in_place(expr::Context& ctx, const te::Tensor& t, const std::vector
 
 }  // namespace
 
-StageList make_stages(const Problem& p) {
+StageList make_stages(const Problem& p, Inline policy) {
   StageList out;
   std::vector<te::Tensor> all = te::stages_of(p.outputs);
   std::map<expr::TensorId, std::vector<te::Tensor>> readers;
@@ -74,7 +74,7 @@ StageList make_stages(const Problem& p) {
     for (Dim d : t->target) s.target.push_back(inline_loads(d, inlined));
     made.push_back(std::move(s));
     out.add(t);
-    bool wanted = made.back().is_output ? repeats_in_place(p.ctx, t, readers[t->id]) : should_inline(p, t, readers[t->id]);
+    bool wanted = made.back().is_output ? repeats_in_place(p.ctx, t, readers[t->id]) : (policy == Inline::All && t->kind == te::Kind::Map) || should_inline(p, t, readers[t->id]);
     if (wanted) inlined[t->id] = &made.back();
   }
   for (Stage& s : made)

@@ -26,8 +26,9 @@ struct StageList {
     tensors[t->id] = t;
   }
 };
-// Inlines Maps that are cheap, or that one other stage reads element by element; outputs are always stages.
-StageList make_stages(const Problem& p);
+// Inlines Maps that are cheap, or that one other stage reads element by element (All: every Map); outputs are always stages.
+enum class Inline : uint8_t { Worthwhile, All };
+StageList make_stages(const Problem& p, Inline policy = Inline::Worthwhile);
 // The tensors that a stage loads, in id order.
 std::vector<expr::TensorId> reads_of(const Stage& s);
 

@@ -124,18 +124,29 @@ Result<LoweredNode> lower_problem(const Problem& p) {
 // A kernel that stops the run where a data check of the node fails.
 Result<LoweredKernel> lower_check(const Problem& p, const ops::DataCheck& check) {
   expr::Context& ctx = p.ctx;
-  Problem sub{ctx, p.te, p.target, p.options, p.function, p.node, p.inputs, {check.ok}, p.constants, {}, p.name + "_check", p.loc};
-  StageList list = make_stages(sub);
-  PLIANT_CHECK(list.stages.size() == 1 && list.stages[0].tensor->kind == te::Kind::Map) << "a data check of " << p.name << " is not a map over its inputs";
+  // The condition and the values of its message, each a map over the check's points.
   const te::TensorDef& ok = *check.ok;
+  std::vector<te::Tensor> maps{check.ok};
+  for (Dim v : check.values)
+    maps.push_back(p.te.map("value", ok.shape, [&](const te::Index& i) {
+      expr::DimMap at;
+      for (size_t k = 0; k < ok.index.size(); ++k) at[ok.index[k]] = i[k];
+      return expr::make_index(expr::substitute(v, at));
+    }));
+  Problem sub{ctx, p.te, p.target, p.options, p.function, p.node, p.inputs, maps, p.constants, {}, p.name + "_check", p.loc};
+  StageList list = make_stages(sub, Inline::All);
+  PLIANT_CHECK(list.stages.size() == maps.size()) << "a data check of " << p.name << " is not a map over its inputs";
   Scalar cond = flatten_loads(ctx, list.stages[0].body, list.shapes);
   KernelBuilder builder(ctx, sub.name, p.loc);
   Temporaries none;
   Signature signature(sub, list, builder, none);
   signature.add_reads(cond, {});
   std::vector<Dim> values;
-  for (Dim v : check.values) {
-    values.push_back(flatten_loads(ctx, v, list.shapes));
+  for (size_t k = 1; k < list.stages.size(); ++k) {
+    expr::DimMap at;
+    for (size_t i = 0; i < ok.index.size(); ++i) at[list.stages[k].tensor->index[i]] = ctx.symbol_dim(ok.index[i]);
+    Scalar value = expr::substitute(flatten_loads(ctx, list.stages[k].body, list.shapes), at);
+    values.push_back(value->kind == expr::ScalarKind::Index ? value->index[0] : expr::value(value));
     signature.add_reads(expr::make_index(values.back()), {});
   }
   uint32_t fault = builder.add_fault(check.message, p.loc);
