@@ -8,6 +8,12 @@ namespace {
 
 constexpr int64_t kMaxElements = int64_t{1} << 46;
 
+std::string type_text(DType t, const std::vector<int64_t>& shape) {
+  std::string out = std::string(pliant::name_of(t)) + "[";
+  for (size_t i = 0; i < shape.size(); ++i) out += (i > 0 ? ", " : "") + std::to_string(shape[i]);
+  return out + "]";
+}
+
 }  // namespace
 
 std::vector<int64_t> row_major(const std::vector<int64_t>& shape) {
@@ -74,6 +80,20 @@ Status Evaluator::run(const Tensor& t) {
   return ok();
 }
 
+Status Evaluator::check(const TensorDef& t) {
+  auto it = memory_.find(t.id);
+  if (it == memory_.end()) return make_error("missing-input", "", "input '" + t.name + "' has no value");
+  Memory& memory = it->second;
+  const std::vector<int64_t> shape = TRY(shape_of(t.shape, t.name));
+  if (memory.dtype != t.dtype || memory.shape != shape) {
+    return make_error("shape-mismatch", "",
+                      "'" + t.name + "' needs " + type_text(t.dtype, shape) + " but its value is " +
+                          type_text(memory.dtype, memory.shape));
+  }
+  memory.name = t.name;
+  return ok();
+}
+
 Result<std::vector<Array>> evaluate(const std::vector<Tensor>& outputs,
                                     const std::vector<std::pair<TensorId, ArrayView>>& inputs, const Bindings& symbols) {
   std::unordered_map<SymbolId, int64_t> values;
@@ -84,7 +104,7 @@ Result<std::vector<Array>> evaluate(const std::vector<Tensor>& outputs,
     return it->second;
   });
   for (const auto& [id, view] : inputs) {
-    evaluator.bind(id, Memory{view.data, view.dtype, view.shape, row_major(view.shape), "input " + std::to_string(id)});
+    evaluator.bind(id, Memory{view.data, view.dtype, view.shape, row_major(view.shape), ""});
   }
   const std::vector<Tensor> stages = stages_of(outputs);
   // The stage after which a tensor is not read any more.
@@ -94,15 +114,7 @@ Result<std::vector<Array>> evaluate(const std::vector<Tensor>& outputs,
   }
   for (const Tensor& t : outputs) last_use[t->id] = stages.size();
   for (size_t i = 0; i < stages.size(); ++i) {
-    for (const Tensor& read : stages[i]->reads) {
-      const Memory* memory = evaluator.memory(read->id);
-      if (!memory) return make_error("missing-input", "", "input '" + read->name + "' has no value");
-      const std::vector<int64_t> shape = TRY(evaluator.shape_of(read->shape, read->name));
-      if (memory->dtype != read->dtype || memory->shape != shape) {
-        return make_error("shape-mismatch", "",
-                          "the value of '" + read->name + "' has another type than " + pliant::name_of(read->dtype));
-      }
-    }
+    for (const Tensor& read : stages[i]->reads) TRY(evaluator.check(*read));
     TRY(evaluator.run(stages[i]));
     for (const Tensor& read : stages[i]->reads) {
       if (last_use.at(read->id) == i && read->kind != Kind::Input) evaluator.release(read->id);

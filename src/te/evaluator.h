@@ -57,6 +57,8 @@ class Evaluator {
   // The values of `dims`; an error names `what`.
   Result<std::vector<int64_t>> shape_of(const std::vector<Dim>& dims, const std::string& what) const;
 
+  // That a tensor to be read has memory of its type.
+  Status check(const TensorDef& t);
   Status run(const Tensor& t);
   Array& array(TensorId id) { return arrays_.at(id); }
   const Memory* memory(TensorId id) const {
