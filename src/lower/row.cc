@@ -103,12 +103,17 @@ Scalar flat_body(const RowLowering& r, const Stage& s) {
   expr::DimMap map;
   for (size_t i = 0; i < r.rank; ++i)
     if (s.tensor->index[i] != r.row_vars[i]) map[s.tensor->index[i]] = r.ctx.symbol_dim(r.row_vars[i]);
+  if (r.is_scalar(s))  // what follows the row axes has size 1
+    for (size_t i = r.rank; i < s.tensor->index.size(); ++i) map[s.tensor->index[i]] = r.ctx.constant(0);
   return flatten_loads(r.ctx, localise(r, expr::substitute(s.body, map)), r.shapes);
 }
 
 Dim output_offset(const RowLowering& r, const Stage& s) {
   std::vector<Dim> index;
-  for (size_t i = 0; i < s.tensor->shape.size(); ++i) index.push_back(r.ctx.symbol_dim(i < r.rank ? r.row_vars[i] : s.tensor->index[i]));
+  for (size_t i = 0; i < s.tensor->shape.size(); ++i) {
+    Dim own = r.is_scalar(s) ? r.ctx.constant(0) : r.ctx.symbol_dim(s.tensor->index[i]);
+    index.push_back(i < r.rank ? r.ctx.symbol_dim(r.row_vars[i]) : own);
+  }
   return flat_offset(r.ctx, s.tensor->shape, index);
 }
 
