@@ -14,8 +14,9 @@ std::vector<std::string> pass_names(int opt_level) {
   std::vector<std::string> names{"expand-composites"};
   if (opt_level >= 1) {
     names.insert(names.end(), {
+        "simplify",        // first: a product reads a transposed weight as it is, folding would store it twice
         "fold-constants",
-        "simplify",
+        "simplify",        // what folding made constant
         "cse",
         "dce",
     });

@@ -104,15 +104,15 @@ TEST_P(PassEquivalence, KeepsWhatTheFunctionComputes) {
 
 INSTANTIATE_TEST_SUITE_P(Random, PassEquivalence, testing::Range<uint64_t>(0, kSeeds));
 
-// Few functions ask for sizes that the test does not try.
-TEST(RandomFunction, NearlyEveryOneCanBeEvaluated) {
+// Some functions ask for sizes that the test does not try.
+TEST(RandomFunction, MostCanBeEvaluated) {
   uint64_t evaluated = 0;
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
     expr::Context ctx;
     FunctionPtr f = make_random_function(ctx, seed);
     evaluated += std::any_of(std::begin(kSizes), std::end(kSizes), [&](Sizes s) { return evaluate_at(*f, ctx, s).ok(); });
   }
-  EXPECT_GE(evaluated, kSeeds * 9 / 10);
+  EXPECT_GE(evaluated, kSeeds * 4 / 5);
 }
 
 TEST(Passes, NamesAreUniqueAndSummarised) {

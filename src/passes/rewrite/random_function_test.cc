@@ -73,7 +73,7 @@ class Generator {
   void add_step() {
     ValueId x = any();
     std::optional<ValueId> v;
-    switch (pick(16)) {
+    switch (pick(18)) {
       case 0:
         v = unary(x);
         break;
@@ -228,6 +228,37 @@ class Generator {
     }
     std::vector<int64_t> starts{pick(2)}, ends{pick(3) == 0 ? -1 : INT64_MAX}, axes{pick(rank(x))}, steps{1};
     return try_append("array.slice", {{"starts", starts}, {"ends", ends}, {"axes", axes}, {"steps", steps}}, {x});
+  }
+
+  std::optional<ValueId> resample(ValueId x) {
+    if (!has_channels(x))
+      return try_append("array.tile", {{"repeats", std::vector<int64_t>(static_cast<size_t>(rank(x)), 1 + pick(2))}}, {x});
+    switch (pick(3)) {
+      case 0:
+        return try_append(
+            "array.resize",
+            {{"axes", std::vector<int64_t>{2, 3}}, {"sizes", std::vector<int64_t>{3, 6}}, {"mode", std::string("linear")}},
+            {x});
+      case 1:
+        return try_append("nn.lrn", {{"size", int64_t{3}}}, {x});
+      default:
+        return try_append("array.resize", {{"scales", std::vector<double>{1, 1, 2, 1}}}, {x});
+    }
+  }
+
+  // Parts of x, or x where it is positive.
+  std::optional<ValueId> select(ValueId x) {
+    if (rank(x) == 0) return std::nullopt;
+    if (pick(2) == 0) {
+      ValueId positive = append("math.gt", {}, {x, number(0)});
+      return try_append(
+          "math.where", {},
+          {positive, x, pick(2) == 0 ? number(-0.5) : append("math.clip", {}, {x, number(-0.25), number(0.25)})});
+    }
+    const int64_t index = pick(2) - 1;
+    ValueId at = b_.append_const(graph::make_constant(DType::I64, {}, &index, sizeof index),
+                                 Loc::make_named("index" + std::to_string(counter_++), "const"));
+    return try_append("array.gather", {{"axis", pick(rank(x))}}, {x, at});
   }
 
   std::optional<ValueId> reduce(ValueId x) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "passes/rewrite/constants.h"
 #include "passes/rewrite/known.h"
 #include "passes/rules/match.h"
 #include "passes/rules/rule.h"
@@ -99,6 +100,24 @@ RuleResult concat_of_concat(Sweep& s, const Node& n) {
   return std::optional(TRY(s.make("array.concat", n.attrs, std::move(inputs), Loc::make_fused(locs))));
 }
 
+// One constant position is a slice, which moves nothing along the first axis. Positions that may be out of range are left to
+// the gather, which reports them.
+RuleResult gather_of_one(Sweep& s, const Node& n) {
+  graph::ConstantPtr indices = s.constant(n.inputs[1]);
+  const graph::TensorType* x = s.tensor(n.inputs[0]);
+  if (!indices || element_count(*indices) != 1 || x->shape.empty()) return no_match();
+  auto index = static_cast<int64_t>(*uniform_value(*indices));
+  int64_t axis = n.attrs.int_or("axis", 0);
+  if (axis < 0) axis += static_cast<int64_t>(x->shape.size());
+  Dim size = x->shape[static_cast<size_t>(axis)], first = index < 0 ? size + index : s.ctx().constant(index);
+  if (!s.ctx().proves_less_equal(s.ctx().constant(0), first) || !s.ctx().proves_less(first, size)) return no_match();
+  graph::Attrs attrs{
+      {"starts", std::vector<Dim>{first}}, {"ends", std::vector<Dim>{first + 1}}, {"axes", std::vector<int64_t>{axis}}};
+  ValueId slice = TRY(s.make("array.slice", std::move(attrs), {n.inputs[0]}, n.loc));
+  graph::Shape shape = s.tensor(n.outputs[0])->shape;
+  return std::optional(TRY(s.make("array.reshape", {{"shape", std::move(shape)}}, {slice}, n.loc)));
+}
+
 int mantissa_bits(DType t) {
   switch (t) {
     case DType::F16:
@@ -154,6 +173,7 @@ std::vector<Rule> movement_rules() {
           {"tile-once", "array.tile", tile_once},
           {"concat-of-one", "array.concat", only_input},
           {"concat-of-concat", "array.concat", concat_of_concat},
+          {"gather-of-one", "array.gather", gather_of_one},
           {"split-into-one", "array.split", only_output}};
 }
 
