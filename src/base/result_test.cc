@@ -1,0 +1,41 @@
+#include "base/result.h"
+
+#include <gtest/gtest.h>
+
+namespace pliant {
+namespace {
+
+Result<int> half_of(int v) {
+  if (v % 2 != 0) return make_error("odd-number", "input \"v\"", "3 is not even", {"give an even number"});
+  return v / 2;
+}
+
+Result<int> quarter_of(int v) { return TRY(half_of(TRY(half_of(v)))); }
+
+TEST(Result, TryPassesValuesAndErrorsOn) {
+  EXPECT_EQ(quarter_of(12).value(), 3);
+  const Result<int> bad = quarter_of(6);
+  ASSERT_FALSE(bad.ok());
+  EXPECT_EQ(bad.error().text(), "input \"v\": error: 3 is not even [odd-number]\n  note: give an even number");
+}
+
+TEST(Result, ErrorsAreReportedTogether) {
+  Error all;
+  all.diagnostics.push_back({"a", "", "first", {}});
+  all.diagnostics.push_back({"b", "x", "second", {}});
+  EXPECT_EQ(all.text(), "error: first [a]\nx: error: second [b]");
+}
+
+TEST(Result, ChecksThrowWhatTheySay) {
+  const auto fails = [](int v) { PLIANT_CHECK(v == 1) << "v is " << v; };
+  EXPECT_NO_THROW(fails(1));
+  try {
+    fails(2);
+    FAIL() << "nothing was thrown";
+  } catch (const InternalError& e) {
+    EXPECT_NE(std::string(e.what()).find("check failed: v == 1 v is 2"), std::string::npos) << e.what();
+  }
+}
+
+}  // namespace
+}  // namespace pliant
