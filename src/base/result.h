@@ -78,14 +78,10 @@ struct CheckStream {
   } else                   \
     ::pliant::detail::CheckStream(__FILE__, __LINE__, #cond)
 
-// The value of a Result, or return its Error from the enclosing function. TRY(expr) is an expression and may be nested.
-#define TRY(...) PLIANT_TRY_AS(PLIANT_TRY_NAME(__COUNTER__), __VA_ARGS__)
-#define PLIANT_TRY_NAME(n) PLIANT_TRY_JOIN(n)
-#define PLIANT_TRY_JOIN(n) try_result_##n
-#define PLIANT_TRY_AS(name, ...) PLIANT_TRY_BODY(name, __VA_ARGS__)
-#define PLIANT_TRY_BODY(name, ...)                  \
-  ({                                                \
-    auto&& name = (__VA_ARGS__);                    \
-    if (!name.ok()) return std::move(name.error()); \
-    name.take();                                    \
+// The value of a Result, or return its Error from the enclosing function. TRY(expr) is an expression.
+#define TRY(...)                                                  \
+  ({                                                              \
+    auto&& try_result_ = (__VA_ARGS__);                           \
+    if (!try_result_.ok()) return std::move(try_result_.error()); \
+    try_result_.take();                                           \
   })

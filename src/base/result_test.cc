@@ -10,7 +10,10 @@ Result<int> half_of(int v) {
   return v / 2;
 }
 
-Result<int> quarter_of(int v) { return TRY(half_of(TRY(half_of(v)))); }
+Result<int> quarter_of(int v) {
+  const int half = TRY(half_of(v));
+  return half_of(half);
+}
 
 TEST(Result, TryPassesValuesAndErrorsOn) {
   EXPECT_EQ(quarter_of(12).value(), 3);
