@@ -2,7 +2,6 @@
 
 #include <linux/futex.h>
 #include <pthread.h>
-#include <sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -13,11 +12,12 @@
 namespace pliant::runtime {
 namespace {
 
-constexpr int64_t kSpinNs = 100'000;     // a worker between calls
-constexpr int64_t kYieldNs = 50'000;     // the caller, before it gives its CPU away while it waits
-constexpr int64_t kOverrunNs = 100'000;  // waiting this long for a worker that lost its CPU hints at a crowded machine
-constexpr int kOverrunLimit = 8;
-constexpr int kCrowdedCalls = 512;
+constexpr int64_t kSpinNs = 100'000;     // a worker between calls, and the caller that waits for one, before they sleep
+constexpr int64_t kOverrunNs = 100'000;  // a call that took this much longer than its longest slice hints at a crowded machine
+constexpr int kOverrunLimit = 8;         // so many in near succession, and calls run on one thread
+constexpr int kRetryOverruns = 6;        // what counts already when the pool tries again
+constexpr int64_t kCrowdedNs = 50'000'000;  // on one thread at first; doubled each time that trying again fails
+constexpr int64_t kMostCrowdedNs = 2'000'000'000;
 constexpr uint32_t kStop = 1;  // a ticket; those of calls are even
 
 int64_t now_ns() {
@@ -68,13 +68,16 @@ struct alignas(128) ThreadPool::Worker {
   std::atomic<uint32_t> claimed{0};
   std::atomic<uint32_t> sleeping{0};
   alignas(64) std::atomic<uint32_t> done{0};
-  std::atomic<int64_t> lost{0};  // slices during which it was taken off its CPU; only long ones are looked at
+  std::atomic<uint32_t> awaited{0};  // the caller sleeps on `done`
+  // About the slice that `done` names.
+  int64_t slice_ns = 0;
+  bool preempted = false;  // looked at only for long slices
   ThreadPool* pool = nullptr;
   int index = 0;  // also its slice and thread number
   pthread_t thread{};
 };
 
-ThreadPool::ThreadPool(int threads) : threads_(std::max(1, threads)) {}
+ThreadPool::ThreadPool(int threads) : threads_(std::max(1, threads)), crowded_ns_(kCrowdedNs) {}
 
 ThreadPool::~ThreadPool() {
   for (int i = 1; i <= started_; ++i) {
@@ -121,12 +124,15 @@ void ThreadPool::work(Worker& w) {
     if (!w.claimed.compare_exchange_strong(before, seen, std::memory_order_acq_rel)) continue;
     const int64_t begun = now_ns();
     run_slice(w.index, w.index);
-    if (now_ns() - begun > kOverrunNs) {
+    w.slice_ns = now_ns() - begun;
+    w.preempted = false;
+    if (w.slice_ns > kOverrunNs) {
       const int64_t so_far = preemptions();
-      if (so_far != preempted) w.lost.fetch_add(1, std::memory_order_relaxed);
+      w.preempted = so_far != preempted;
       preempted = so_far;
     }
-    w.done.store(seen, std::memory_order_release);
+    w.done.store(seen);
+    if (w.awaited.load() != 0) futex_wake(w.done);
   }
 }
 
@@ -146,29 +152,31 @@ void ThreadPool::warm_up(int threads) {
 }
 
 int ThreadPool::threads_now() {
-  if (crowded_calls_ == 0) return threads_;
-  --crowded_calls_;
-  return 1;
+  if (crowded_until_ == 0) return threads_;
+  if (now_ns() < crowded_until_) return 1;
+  crowded_until_ = 0;
+  return threads_;
 }
 
+// Sleeping, not yielding: a thread that yields on a crowded machine gets its CPU back after everybody else's turn, one that is
+// woken gets it soon.
 void ThreadPool::wait_for(Worker& w, uint32_t done) {
   auto ready = [&] { return w.done.load(std::memory_order_acquire) == done; };
-  while (!spin(kYieldNs, ready)) sched_yield();
+  if (spin(kSpinNs, ready)) return;
+  w.awaited.store(1);
+  for (uint32_t seen; (seen = w.done.load()) != done;) futex_wait(w.done, seen);
+  w.awaited.store(0);
 }
 
-void ThreadPool::note_wait(int64_t own_ns, int64_t waited_ns, int workers) {
-  int64_t lost = lost_;
-  if (waited_ns > kOverrunNs && waited_ns > own_ns) {
-    lost = 0;
-    for (int i = 1; i <= workers; ++i) lost += workers_[static_cast<size_t>(i)].lost.load(std::memory_order_relaxed);
+void ThreadPool::note_call(bool overrun) {
+  if (!overrun) {
+    if (overruns_ > 0 && --overruns_ == 0) crowded_ns_ = kCrowdedNs;
+    return;
   }
-  if (lost == lost_) {
-    overruns_ = std::max(0, overruns_ - 1);
-  } else if (++overruns_ >= kOverrunLimit) {
-    overruns_ = kOverrunLimit / 2;
-    crowded_calls_ = kCrowdedCalls;
-  }
-  lost_ = lost;
+  if (++overruns_ < kOverrunLimit) return;
+  overruns_ = kRetryOverruns;
+  crowded_until_ = now_ns() + crowded_ns_;
+  crowded_ns_ = std::min(2 * crowded_ns_, kMostCrowdedNs);
 }
 
 void ThreadPool::run(int slices, int64_t tasks, Slice slice, void* context) {
@@ -192,17 +200,21 @@ void ThreadPool::run(int slices, int64_t tasks, Slice slice, void* context) {
     Worker& w = workers_[static_cast<size_t>(i)];
     if (!w.claimed.compare_exchange_strong(before, ticket_, std::memory_order_acq_rel)) continue;
     run_slice(i, 0);
+    w.slice_ns = 0;
+    w.preempted = false;
     w.done.store(ticket_, std::memory_order_relaxed);
   }
-  const int64_t finished = workers > 0 ? now_ns() : begun;
-  bool waited = false;
+  if (workers == 0) return;
+  int64_t longest = now_ns() - begun;
+  bool preempted = false;
   for (int i = 1; i <= workers; ++i) {
     Worker& w = workers_[static_cast<size_t>(i)];
-    if (w.done.load(std::memory_order_acquire) == ticket_) continue;
-    wait_for(w, ticket_);
-    waited = true;
+    if (w.done.load(std::memory_order_acquire) != ticket_) wait_for(w, ticket_);
+    longest = std::max(longest, w.slice_ns);
+    preempted = preempted || w.preempted;
   }
-  if (workers > 0) note_wait(finished - begun, waited ? now_ns() - finished : 0, workers);
+  const int64_t beyond = now_ns() - begun - longest;
+  note_call(beyond > kOverrunNs || preempted);
 }
 
 }  // namespace pliant::runtime

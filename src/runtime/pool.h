@@ -3,8 +3,8 @@
 // worker that sleeps, or that another process keeps off its CPU, costs nothing but its help.
 //
 // Workers wait for the next call by spinning for a bounded time and then sleep; nothing is ever pinned to a CPU. When calls keep
-// waiting long for a worker that lost its CPU in the middle of a slice (the machine is shared with others), calls run on one
-// thread for a while.
+// taking much longer than their slices, or slices are interrupted (the machine is shared with others), calls run on one thread for
+// a while.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -47,7 +47,7 @@ class ThreadPool {
   void start_workers();
   void run_slice(int slice, int thread);
   void wait_for(Worker& w, uint32_t done);
-  void note_wait(int64_t own_ns, int64_t waited_ns, int workers);
+  void note_call(bool overrun);
 
   const int threads_;
   int started_ = 0;
@@ -55,9 +55,9 @@ class ThreadPool {
   std::atomic<bool> taken_{false};
   Job job_;
   uint32_t ticket_ = 0;  // of the current call; even
-  int64_t lost_ = 0;       // slices that workers are known to have lost their CPU in
-  int overruns_ = 0;       // recent calls that waited long for such a slice
-  int crowded_calls_ = 0;  // calls left to run serially before trying again
+  int overruns_ = 0;           // recent calls that took much longer than their slices, or had one interrupted
+  int64_t crowded_until_ = 0;  // when to try more threads again; 0: not crowded
+  int64_t crowded_ns_;         // for how long the next time
   std::unique_ptr<Worker[]> workers_;
 };
 
