@@ -17,28 +17,9 @@ void conjuncts(Scalar s, std::vector<Scalar>& out) {
   out.push_back(s);
 }
 
-struct Window {
-  Dim lowest, highest;
-};
-
-// The least and greatest value of an affine index with constant coefficients over the loops' full ranges.
-std::optional<Window> window_of(expr::Context& ctx, Dim e, const std::vector<Loop>& loops) {
-  Dim lo = e, hi = e;
-  for (const Loop& l : loops) {
-    if (!expr::uses_symbol(e, l.var)) continue;
-    auto c = expr::coefficient_of(e, l.var);
-    if (!c || !c->is_const()) return std::nullopt;
-    Dim last = l.extent - 1;
-    lo = expr::substitute(lo, {{l.var, c->const_value() > 0 ? ctx.constant(0) : last}});
-    hi = expr::substitute(hi, {{l.var, c->const_value() > 0 ? last : ctx.constant(0)}});
-  }
-  return Window{lo, hi};
-}
-
 // Whether every conjunct of the guard is a bound of an axis of the load.
 bool guards_exactly(expr::Context& ctx, Scalar guard, Scalar load, const std::vector<Dim>& shape, std::vector<bool>& guarded) {
-  std::vector<Scalar> terms;
-  conjuncts(guard, terms);
+  std::vector<Scalar> terms = conjuncts_of(guard);
   guarded.assign(shape.size(), false);
   for (Scalar t : terms) {
     bool found = false;
@@ -54,6 +35,25 @@ bool guards_exactly(expr::Context& ctx, Scalar guard, Scalar load, const std::ve
 }
 
 }  // namespace
+
+std::vector<Scalar> conjuncts_of(Scalar s) {
+  std::vector<Scalar> out;
+  conjuncts(s, out);
+  return out;
+}
+
+std::optional<WindowBounds> window_of(expr::Context& ctx, Dim e, const std::vector<Loop>& loops) {
+  Dim lo = e, hi = e;
+  for (const Loop& l : loops) {
+    if (!expr::uses_symbol(e, l.var)) continue;
+    auto c = expr::coefficient_of(e, l.var);
+    if (!c || !c->is_const()) return std::nullopt;
+    Dim last = l.extent - 1;
+    lo = expr::substitute(lo, {{l.var, c->const_value() > 0 ? ctx.constant(0) : last}});
+    hi = expr::substitute(hi, {{l.var, c->const_value() > 0 ? last : ctx.constant(0)}});
+  }
+  return WindowBounds{lo, hi};
+}
 
 std::optional<Padded> make_padded(const Problem& p, const Stage& root) {
   expr::Context& ctx = p.ctx;

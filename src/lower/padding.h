@@ -9,6 +9,13 @@ struct Padded {
   Scalar body;
   te::Tensor padded;
 };
+// The terms of a conjunction.
+std::vector<Scalar> conjuncts_of(Scalar s);
+// The least and greatest value of an index that is affine in the loops' variables with constant coefficients, over their full ranges.
+struct WindowBounds {
+  Dim lowest, highest;
+};
+std::optional<WindowBounds> window_of(expr::Context& ctx, Dim e, const std::vector<Loop>& loops);
 // Nothing when the guard of `root` is not exactly the bounds of one loaded tensor's affine window.
 std::optional<Padded> make_padded(const Problem& p, const Stage& root);
 

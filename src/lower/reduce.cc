@@ -2,7 +2,9 @@
 #include <algorithm>
 
 #include "lower/epilogue.h"
+#include "lower/contraction.h"
 #include "lower/stage_kernels.h"
+#include "lower/window.h"
 
 namespace pliant::lower {
 
@@ -138,66 +140,52 @@ ReduceNest make_nest(const Problem& p, const StageList& list, const Stage& s, co
   return out;
 }
 
-// How many of the loads run contiguously, or stay put, along `var`, against those that jump.
-int64_t contiguity(expr::Context& ctx, Scalar body, SymbolId var) {
+// Whether a load of a constant could be laid out anew: it depends on the column and the reduction only, all of known size.
+bool can_repack(const Problem& p, Scalar load, const Loop& col, const std::vector<Loop>& reduce) {
+  bool constant = false;
+  for (size_t i = 0; i < p.inputs.size(); ++i) constant = constant || (p.inputs[i] && p.inputs[i]->id == load->tensor && p.constants[i]);
+  bool known = constant && col.extent.is_const();
+  std::set<SymbolId> vars{col.var};
+  for (const Loop& l : reduce) {
+    known = known && l.extent.is_const();
+    vars.insert(l.var);
+  }
+  for (SymbolId s : expr::symbols_of(load->index[0])) known = known && vars.count(s);
+  return known;
+}
+
+// How many of the loads run contiguously, or stay put, along `var`, against those that jump. `movable` loads can be made to run.
+int64_t contiguity(expr::Context& ctx, Scalar body, SymbolId var, const std::function<bool(Scalar)>& movable) {
   int64_t score = 0;
   for (Scalar l : expr::loads_of(body)) {
     auto stride = stride_in(ctx, l->index[0], var);
-    if (stride && stride->is_const(1)) score += 1;
+    if (movable(l)) score += 1;
+    else if (stride && stride->is_const(1)) score += 1;
     else if (!stride || !stride->is_const(0)) score -= 2;
   }
   return score;
 }
 
-// Along the output's innermost axis: every output of a vector has an accumulator, and the reduction runs inside.
-loop::StmtPtr make_outer_vector(expr::Context& ctx, const Stage& s, const ReduceNest& n, int64_t lanes, Loop inner, Dim begin, Dim length) {
-  const te::TensorDef& t = *s.tensor;
-  loop::StoreKind kind = store_kind_of(t.combiner);
-  Guarded g = split_guard(ctx, n.nest.scalars[0], t.combiner, t.accumulate);
-  std::vector<Loop> reduce(n.nest.loops.begin() + static_cast<long>(n.outer), n.nest.loops.end());
-  Scalar identity = identity_of(ctx, t.combiner, t.accumulate);
-  auto block = [&](Dim base, int64_t wide, Dim valid) {  // valid: null for all lanes
-    loop::Buffer acc = make_local(ctx, "acc", t.accumulate, wide);
-    Dim at = begin + base;
-    auto masked = [&](Dim l, loop::StmtPtr st) { return valid ? loop::make_if(expr::less(l, valid), std::move(st)) : st; };
-    loop::StmtPtr init = for_lanes(ctx, wide, [&](Dim l) { return loop::make_store(acc.id, {l}, identity); });
-    bool uniform_guard = g.guard && !expr::uses_symbol(g.guard, inner.var);
-    loop::StmtPtr add = for_lanes(ctx, wide, [&](Dim l) {
-      expr::DimMap m{{inner.var, at + l}};
-      loop::StmtPtr st = loop::make_store(acc.id, {l}, expr::make_cast(t.accumulate, expr::substitute(g.body, m)), kind);
-      if (g.guard && !uniform_guard) st = loop::make_if(expr::substitute(g.guard, m), st);
-      return masked(l, st);
-    });
-    if (uniform_guard) add = loop::make_if(g.guard, add);
-    loop::StmtPtr store = for_lanes(ctx, wide, [&](Dim l) {
-      expr::DimMap m{{inner.var, at + l}};
-      return masked(l, n.make_stores(t, m, load_of(ctx, acc, l)));
-    });
-    return loop::make_alloc(acc, loop::make_block({init, wrap_loops(reduce, loop::ForKind::Serial, add), store}));
-  };
-  std::vector<loop::StmtPtr> parts;
-  // Whole blocks of four vectors, then of one, then a masked one.
-  int64_t wide = lanes * 4;
-  auto upper = const_upper(ctx, length);
-  if (upper && *upper < wide) wide = lanes;
-  Dim whole = floordiv(length, wide);
-  if (!whole.is_const(0)) {
-    Dim i = ctx.index_symbol("v", whole);
-    parts.push_back(loop::make_for(*i.as_symbol(), whole, loop::ForKind::Serial, block(i * wide, wide, Dim())));
+// Constant operands that jump along the vector loop are laid out so that they run along it: [reduction][column]. Gives the new body.
+Result<Scalar> repack_constants(const Problem& p, Signature& signature, Scalar body, Loop col, const std::vector<Loop>& reduce) {
+  expr::Context& ctx = p.ctx;
+  Dim k = ctx.constant(0);
+  for (const Loop& l : reduce) k = k * l.extent + ctx.symbol_dim(l.var);
+  std::map<const expr::ScalarNode*, Scalar> moved;
+  for (Scalar l : expr::loads_of(body)) {
+    auto stride = stride_in(ctx, l->index[0], col.var);
+    if (!can_repack(p, l, col, reduce) || (stride && (stride->is_const(0) || stride->is_const(1)))) continue;
+    int64_t columns = col.extent.const_value();
+    graph::ConstantPtr packed = TRY(pack_constant(p, l, {}, col, reduce, columns));
+    expr::TensorId id = ctx.fresh_tensor();
+    signature.add_constant(id, "packed", packed);
+    moved[l.node()] = expr::make_load(ctx, id, l->dtype, {k * columns + ctx.symbol_dim(col.var)});
   }
-  Dim rest = mod(length, wide);
-  if (wide > lanes && !rest.is_const(0)) {
-    Dim some = floordiv(rest, lanes);
-    if (!some.is_const(0)) {
-      Dim i = ctx.index_symbol("v", some);
-      parts.push_back(loop::make_for(*i.as_symbol(), some, loop::ForKind::Serial, block(whole * wide + i * lanes, lanes, Dim())));
-    }
-    Dim last = mod(rest, lanes);
-    if (!last.is_const(0)) parts.push_back(loop::make_if(expr::less(ctx.constant(0), last), block(whole * wide + some * lanes, lanes, last)));
-  } else if (!rest.is_const(0)) {
-    parts.push_back(loop::make_if(expr::less(ctx.constant(0), rest), block(whole * wide, wide, rest)));
-  }
-  return loop::make_block(std::move(parts));
+  if (moved.empty()) return body;
+  return expr::substitute(body, {}, [&](Scalar l) {
+    auto it = moved.find(l.node());
+    return it == moved.end() ? l : it->second;
+  });
 }
 
 }  // namespace
@@ -218,34 +206,51 @@ Result<LoweredKernel> lower_reduce_with(const Problem& p, const StageList& list,
   ReduceNest n = make_nest(p, list, s, e);
   KernelBuilder builder(ctx, p.name + "_" + t.name, p.loc);
   Signature signature(p, list, builder, temporaries);
-  std::set<expr::TensorId> own{n.acc};
-  for (const te::Tensor& o : e.outputs) own.insert(o->id);
-  for (Scalar x : n.nest.scalars) signature.add_reads(x, own);
-  for (const te::Tensor& o : e.outputs) signature.add_write(o);
   std::vector<Loop> outer(n.nest.loops.begin(), n.nest.loops.begin() + static_cast<long>(n.outer));
   std::vector<Loop> reduce(n.nest.loops.begin() + static_cast<long>(n.outer), n.nest.loops.end());
   Scalar body = n.nest.scalars[0];
   int64_t lanes = lanes_for(p.target, {body, expr::make_const(ctx, t.accumulate, 0)});
-  int64_t by_output = outer.empty() || is_arg(t.combiner) ? INT64_MIN : contiguity(ctx, body, outer.back().var);
-  int64_t by_reduce = reduce.empty() || is_arg(t.combiner) ? INT64_MIN : contiguity(ctx, body, reduce.back().var);
+  auto never = [](Scalar) { return false; };
+  auto movable = [&](Scalar l) { return can_repack(p, l, outer.back(), reduce); };
+  int64_t by_output = outer.empty() || is_arg(t.combiner) ? INT64_MIN : contiguity(ctx, body, outer.back().var, movable);
+  int64_t by_reduce = reduce.empty() || is_arg(t.combiner) ? INT64_MIN : contiguity(ctx, body, reduce.back().var, never);
+  bool along_output = by_output != INT64_MIN && by_output >= by_reduce;
+  if (along_output) body = n.nest.scalars[0] = TRY(repack_constants(p, signature, body, outer.back(), reduce));
+  std::set<expr::TensorId> own{n.acc};
+  for (const te::Tensor& o : e.outputs) own.insert(o->id);
+  for (Scalar x : n.nest.scalars) signature.add_reads(x, own);
+  for (const te::Tensor& o : e.outputs) signature.add_write(o);
   loop::StmtPtr stmt;
   std::vector<Loop> parallel = outer;
-  if (by_output != INT64_MIN && by_output >= by_reduce) {
-    Loop inner = outer.back();
+  auto store = [&](const expr::DimMap& at, Scalar total) { return n.make_stores(t, at, total); };
+  if (along_output) {
+    Window w{ctx, t, body, reduce, outer.back(), std::nullopt, lanes, store};
     parallel.pop_back();
-    Dim begin = ctx.constant(0), length = inner.extent;
-    auto upper = const_upper(ctx, inner.extent);
-    if (!upper || *upper > 1024) {
-      Dim chunks = ceildiv(inner.extent, 256);
-      Dim c = ctx.index_symbol("t", chunks);
-      parallel.push_back({*c.as_symbol(), chunks});
-      begin = c * 256;
-      length = min(ctx.constant(256), inner.extent - begin);
+    if (!parallel.empty()) {
+      w.row = parallel.back();
+      parallel.pop_back();
     }
-    stmt = make_outer_vector(ctx, s, n, lanes, inner, begin, length);
+    // Long columns, and long rows of them, are divided into tasks.
+    auto upper = const_upper(ctx, w.col.extent);
+    if (!upper || *upper > 2048) {
+      Dim chunks = ceildiv(w.col.extent, 1024), c = ctx.index_symbol("t", chunks);
+      parallel.push_back({*c.as_symbol(), chunks});
+      w.col_first = c * 1024;
+      w.col_count = min(ctx.constant(1024), w.col.extent - w.col_first);
+    }
+    if (w.row) {
+      auto rows = const_upper(ctx, w.row->extent);
+      if (!rows || *rows > 128) {
+        Dim chunks = ceildiv(w.row->extent, 64), c = ctx.index_symbol("t", chunks);
+        parallel.push_back({*c.as_symbol(), chunks});
+        w.row_first = c * 64;
+        w.row_count = min(ctx.constant(64), w.row->extent - w.row_first);
+      }
+    }
+    stmt = make_window(w);
   } else {
     Reduction r{t.combiner, is_arg(t.combiner) ? body->dtype : t.accumulate, body, reduce, by_reduce > INT64_MIN, lanes};
-    stmt = make_reduction(ctx, r, [&](Scalar v) { return n.make_stores(t, {}, v); });
+    stmt = make_reduction(ctx, r, [&](Scalar v) { return store({}, v); });
   }
   LoweredKernel k;
   k.tasks = product_of(ctx, parallel);

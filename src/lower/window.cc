@@ -1,0 +1,163 @@
+// A tile of `rows` by `wide` outputs keeps its sums in registers. Where the windows of a whole tile lie inside the input, which one comparison
+// for each bound decides, its terms are added without guards; at the border every tap is guarded.
+#include "lower/window.h"
+
+#include <algorithm>
+
+#include "lower/padding.h"
+
+namespace pliant::lower {
+
+namespace {
+
+constexpr int64_t kRows = 4, kVectors = 2;
+constexpr int64_t kUnrolledTaps = 8;  // an innermost reduction loop of at most this many iterations is unrolled, so that rows share loads
+
+struct Tile {
+  const Window& w;
+  Scalar body;                   // without the guard
+  std::vector<Scalar> uniform;   // guard terms that do not vary along the columns
+  Scalar varying;                // the others, null when there are none
+};
+
+Scalar conjunction(const std::vector<Scalar>& terms) {
+  Scalar all;
+  for (Scalar t : terms) all = all ? expr::logical_and(all, t) : t;
+  return all;
+}
+
+// Whether every uniform guard term holds for all taps and all `rows` rows from `row` on; null when that cannot be written down.
+Scalar interior_condition(const Tile& t, Dim row, int64_t rows) {
+  expr::Context& ctx = t.w.ctx;
+  std::vector<Loop> taps = t.w.reduce;
+  Dim r = ctx.index_symbol("r", ctx.constant(rows));
+  taps.push_back({*r.as_symbol(), ctx.constant(rows)});
+  Scalar all;
+  for (Scalar term : t.uniform) {
+    if (term->kind != expr::ScalarKind::Binary) return {};
+    bool strict = term->binary() == expr::BinaryOp::Lt;
+    if (!strict && term->binary() != expr::BinaryOp::Le) return {};
+    if (term->args[0]->dtype != DType::I64) return {};
+    auto side = [](Scalar s) -> std::optional<Dim> {
+      if (s->kind == expr::ScalarKind::Index) return s->index[0];
+      if (s->kind == expr::ScalarKind::Const) return s->ctx ? std::optional<Dim>(s->ctx->constant(static_cast<int64_t>(s->bits))) : std::nullopt;
+      return std::nullopt;
+    };
+    auto a = side(term->args[0]), b = side(term->args[1]);
+    if (!a || !b) return {};
+    Dim slack = *b - *a;
+    if (t.w.row) slack = expr::substitute(slack, {{t.w.row->var, row + r}});
+    auto bounds = window_of(ctx, slack, taps);
+    if (!bounds) return {};
+    Scalar holds = expr::less_equal(ctx.constant(strict ? 1 : 0), bounds->lowest);
+    all = all ? expr::logical_and(all, holds) : holds;
+  }
+  return all;
+}
+
+// `rows` by `wide` outputs from (row, column) on; valid: how many columns exist, null for all.
+loop::StmtPtr make_tile(const Tile& t, Dim row, int64_t rows, Dim column, int64_t wide, Dim valid) {
+  const Window& w = t.w;
+  expr::Context& ctx = w.ctx;
+  loop::StoreKind kind = store_kind_of(w.sum.combiner);
+  loop::Buffer acc = make_local(ctx, "acc", w.sum.accumulate, rows * wide);
+  Scalar identity = identity_of(ctx, w.sum.combiner, w.sum.accumulate);
+  auto for_tile = [&](const std::function<loop::StmtPtr(Dim, const expr::DimMap&, Dim)>& body) {
+    Dim r = ctx.index_symbol("r", ctx.constant(rows)), l = ctx.index_symbol("l", ctx.constant(wide));
+    expr::DimMap at{{w.col.var, column + l}};
+    if (w.row) at[w.row->var] = row + r;
+    loop::StmtPtr st = body(r * wide + l, at, l);
+    if (valid) st = loop::make_if(expr::less(l, valid), st);
+    loop::StmtPtr lanes = loop::make_for(*l.as_symbol(), ctx.constant(wide), loop::ForKind::Vector, st);
+    return std::pair{lanes, *r.as_symbol()};
+  };
+  auto over_rows = [&](std::pair<loop::StmtPtr, expr::SymbolId> lanes, Scalar guard) {
+    loop::StmtPtr st = lanes.first;
+    if (guard) {
+      expr::DimMap at;
+      if (w.row) at[w.row->var] = row + ctx.symbol_dim(lanes.second);
+      st = loop::make_if(expr::substitute(guard, at), st);
+    }
+    return loop::make_for(lanes.second, ctx.constant(rows), loop::ForKind::Unroll, st);
+  };
+  loop::StmtPtr init = over_rows(for_tile([&](Dim i, const expr::DimMap&, Dim) { return loop::make_store(acc.id, {i}, identity); }), {});
+  auto taps = [&](Scalar guard) {
+    auto lanes = for_tile([&](Dim i, const expr::DimMap& at, Dim) {
+      loop::StmtPtr st = loop::make_store(acc.id, {i}, expr::make_cast(w.sum.accumulate, expr::substitute(t.body, at)), kind);
+      return t.varying ? loop::make_if(expr::substitute(t.varying, at), st) : st;
+    });
+    loop::StmtPtr st = over_rows(lanes, guard);
+    for (size_t i = w.reduce.size(); i-- > 0;) {
+      const Loop& l = w.reduce[i];
+      bool unroll = i + 1 == w.reduce.size() && l.extent.is_const() && l.extent.const_value() <= kUnrolledTaps && !guard;
+      st = loop::make_for(l.var, l.extent, unroll ? loop::ForKind::Unroll : loop::ForKind::Serial, st);
+    }
+    return st;
+  };
+  loop::StmtPtr sum;
+  if (t.uniform.empty()) {
+    sum = taps({});
+  } else {
+    Scalar inside = interior_condition(t, row, rows);
+    sum = taps(conjunction(t.uniform));
+    if (inside) sum = loop::make_if(inside, taps({}), sum);
+  }
+  loop::StmtPtr store = over_rows(for_tile([&](Dim i, const expr::DimMap& at, Dim) {
+                                    return w.store(at, expr::make_load(ctx, acc.id, w.sum.accumulate, {i}));
+                                  }),
+                                  {});
+  return loop::make_alloc(acc, loop::make_block({init, sum, store}));
+}
+
+// Columns of one row block: whole blocks of some vectors, then of one, then a masked one.
+loop::StmtPtr make_columns(const Tile& t, Dim row, int64_t rows, Dim first, Dim count) {
+  expr::Context& ctx = t.w.ctx;
+  std::vector<loop::StmtPtr> parts;
+  int64_t lanes = t.w.lanes, wide = lanes * kVectors;
+  if (auto upper = const_upper(ctx, count); upper && *upper < wide) wide = lanes;
+  auto blocks = [&](Dim from, Dim number, int64_t width) {
+    if (number.is_const(0)) return;
+    Dim i = ctx.index_symbol("v", number);
+    parts.push_back(loop::make_for(*i.as_symbol(), number, loop::ForKind::Serial, make_tile(t, row, rows, from + i * width, width, Dim())));
+  };
+  Dim whole = floordiv(count, wide), rest = mod(count, wide);
+  blocks(first, whole, wide);
+  Dim at = first + whole * wide;
+  if (wide > lanes) {
+    Dim single = floordiv(rest, lanes);
+    blocks(at, single, lanes);
+    at = at + single * lanes;
+    rest = mod(rest, lanes);
+  }
+  if (!rest.is_const(0)) parts.push_back(loop::make_if(expr::less(ctx.constant(0), rest), make_tile(t, row, rows, at, lanes, rest)));
+  return loop::make_block(std::move(parts));
+}
+
+}  // namespace
+
+loop::StmtPtr make_window(const Window& w) {
+  expr::Context& ctx = w.ctx;
+  Guarded g = split_guard(ctx, w.body, w.sum.combiner, w.sum.accumulate);
+  Tile t{w, g.body, {}, {}};
+  if (g.guard)
+    for (Scalar term : conjuncts_of(g.guard)) {
+      if (expr::uses_symbol(term, w.col.var)) t.varying = t.varying ? expr::logical_and(t.varying, term) : term;
+      else t.uniform.push_back(term);
+    }
+  Dim zero = ctx.constant(0);
+  Dim first = w.col_first ? w.col_first : zero, count = w.col_count ? w.col_count : w.col.extent;
+  if (!w.row) return make_columns(t, zero, 1, first, count);
+  Dim row_first = w.row_first ? w.row_first : zero, row_count = w.row_count ? w.row_count : w.row->extent;
+  std::vector<loop::StmtPtr> parts;
+  Dim whole = floordiv(row_count, kRows), rest = mod(row_count, kRows);
+  auto rows = [&](Dim from, Dim number, int64_t height) {
+    if (number.is_const(0)) return;
+    Dim i = ctx.index_symbol("rb", number);
+    parts.push_back(loop::make_for(*i.as_symbol(), number, loop::ForKind::Serial, make_columns(t, from + i * height, height, first, count)));
+  };
+  rows(row_first, whole, kRows);
+  rows(row_first + whole * kRows, rest, 1);
+  return loop::make_block(std::move(parts));
+}
+
+}  // namespace pliant::lower
