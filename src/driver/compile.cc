@@ -40,7 +40,8 @@ void dump_loops(const std::string& dir, const emit::Emitted& e, expr::Context& c
 }
 
 // The program of one target, ready to be written.
-Result<emit::Emitted> build_program(const graph::Module& module, const graph::Function& f, const codegen::Target& target, const CompileOptions& options) {
+Result<emit::Emitted> build_program(const graph::Module& module, const graph::Function& f, const codegen::Target& target,
+                                    const CompileOptions& options) {
   auto progress = [&](const std::string& stage, double fraction) {
     if (options.progress) options.progress(stage, fraction);
   };
@@ -59,7 +60,8 @@ Result<emit::Emitted> build_program(const graph::Module& module, const graph::Fu
   codegen::Compiled compiled = TRY(codegen::compile(kernels, e.shapes, *module.ctx, target, code));
   e.program.image = std::move(compiled.image);
   for (size_t i = 0; i < e.program.kernels.size(); ++i) e.program.kernels[i].code_offset = compiled.kernel_offsets[i];
-  for (size_t i = 0; i < e.program.shape_programs.size(); ++i) e.program.shape_programs[i].code_offset = compiled.shape_offsets[i];
+  for (size_t i = 0; i < e.program.shape_programs.size(); ++i)
+    e.program.shape_programs[i].code_offset = compiled.shape_offsets[i];
   e.program.model = std::filesystem::path(module.source).filename().string();
   e.program.producer = "pliant 0.1.0";
   e.program.precision = options.precision;

@@ -13,25 +13,23 @@ std::vector<std::string> pass_names(int opt_level) {
   // Composites have no computation of their own: lowering needs them expanded at every level.
   std::vector<std::string> names{"expand-composites"};
   if (opt_level >= 1) {
-    names.insert(names.end(), {
-        "simplify",        // first: a product reads a transposed weight as it is, folding would store it twice
-        "fold-constants",
-        "simplify",        // what folding made constant
-        "cse",
-        "dce",
-    });
+    names.insert(names.end(),
+                 {
+                     "simplify",  // first: a product reads a transposed weight as it is, folding would store it twice
+                     "fold-constants",
+                     "simplify",  // what folding made constant
+                     "cse",
+                     "dce",
+                 });
   }
   if (opt_level >= 2) {
     names.insert(names.end(), {
-        "fold-batch-norm",  // before layout, which would move the constants that it folds
-        "simplify",
-        "layout",
-        "fold-constants",   // constants that the layout transposed
-        "simplify",
-        "cse",
-        "dce",
-        "fuse",             // last: it hides nodes in regions
-    });
+                                  "fold-batch-norm",  // before layout, which would move the constants that it folds
+                                  "simplify", "layout",
+                                  "fold-constants",  // constants that the layout transposed
+                                  "simplify", "cse", "dce",
+                                  "fuse",  // last: it hides nodes in regions
+                              });
   }
   return names;
 }
@@ -54,7 +52,8 @@ Status check(const graph::Function& f, expr::Context& ctx, const std::string& pa
   std::string text = graph::print(f, ctx);
   auto parsed = graph::parse_function(text, ctx, graph::constants_of(f));
   PLIANT_CHECK(parsed.ok()) << "after pass " << pass << ", the text does not parse: " << parsed.error().text();
-  PLIANT_CHECK(graph::print(*parsed.value(), ctx) == text) << "after pass " << pass << ", the text changes when it is parsed and printed";
+  PLIANT_CHECK(graph::print(*parsed.value(), ctx) == text)
+      << "after pass " << pass << ", the text changes when it is parsed and printed";
   return ok();
 }
 

@@ -105,7 +105,8 @@ class Emitter {
       d.name = f_.value(v).name;
       d.dtype = t.dtype;
       for (Dim x : t.shape) d.axes.push_back(axis_of(x));
-      if (i < f_.default_values.size() && f_.default_values[i]) d.default_constant = static_cast<int32_t>(constant_index(f_.default_values[i]));
+      if (i < f_.default_values.size() && f_.default_values[i])
+        d.default_constant = static_cast<int32_t>(constant_index(f_.default_values[i]));
       prog().inputs.push_back(std::move(d));
       storage_[v] = {Arg::Kind::Input, i, ctx_.constant(0), true};
     }
@@ -121,8 +122,9 @@ class Emitter {
       if (required_.count(i) || !all_known(o.a) || !all_known(o.b)) continue;
       required_.insert(i);
       artifact::Check c;
-      c.kind = o.kind == graph::Obligation::Kind::Equal ? artifact::Check::Kind::Equal
-               : o.kind == graph::Obligation::Kind::LessEqual ? artifact::Check::Kind::LessEqual : artifact::Check::Kind::Broadcast;
+      c.kind = o.kind == graph::Obligation::Kind::Equal       ? artifact::Check::Kind::Equal
+               : o.kind == graph::Obligation::Kind::LessEqual ? artifact::Check::Kind::LessEqual
+                                                              : artifact::Check::Kind::Broadcast;
       c.a = slots_.of(o.a);
       c.b = slots_.of(o.b);
       c.where = describe(o.loc);
@@ -200,7 +202,8 @@ class Emitter {
   }
 
   Arg arg_of_value(ValueId v) {
-    if (!storage_[v].known && constants_.by_value[v]) storage_[v] = {Arg::Kind::Constant, constant_index(constants_.by_value[v]), ctx_.constant(0), true};
+    if (!storage_[v].known && constants_.by_value[v])
+      storage_[v] = {Arg::Kind::Constant, constant_index(constants_.by_value[v]), ctx_.constant(0), true};
     return arg_of(storage_[v]);
   }
 
@@ -214,7 +217,8 @@ class Emitter {
     if (n.op == "core.read_dims") return emit_read(n);
     if (auto view = view_of(n, f_, ctx_)) {
       ValueId v = n.inputs[0];
-      if (view->is_whole() && constants_.by_value[v]) constants_.by_value[n.outputs[0]] = with_shape(constants_.by_value[v], f_.tensor_type(n.outputs[0]));
+      if (view->is_whole() && constants_.by_value[v])
+        constants_.by_value[n.outputs[0]] = with_shape(constants_.by_value[v], f_.tensor_type(n.outputs[0]));
       arg_of_value(v);
       storage_[n.outputs[0]] = storage_[v];
       storage_[n.outputs[0]].offset = storage_[v].offset + view->byte_offset;
@@ -326,7 +330,9 @@ class Emitter {
     for (ValueId v : n.outputs) define_value(v, true);
     for (lower::LoweredKernel& k : low.kernels) {
       for (expr::SymbolId s : loop::free_symbols(k.function))
-        PLIANT_CHECK(slots_.knows(s)) << "kernel " << k.function.name << " needs " << ctx_.info(s).name << ", which nothing defines:\n" << loop::print(k.function, ctx_);
+        PLIANT_CHECK(slots_.knows(s)) << "kernel " << k.function.name << " needs " << ctx_.info(s).name
+                                      << ", which nothing defines:\n"
+                                      << loop::print(k.function, ctx_);
       artifact::CallDesc c;
       c.where = describe(n.loc);
       c.tasks = slots_.of(k.tasks);

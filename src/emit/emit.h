@@ -1,4 +1,5 @@
-// From the fused graph to a program: storage for every value, integer slots for every size, and the code that calls the lowered kernels.
+// From the fused graph to a program: storage for every value, integer slots for every size, and the code that calls the
+// lowered kernels.
 #pragma once
 #include <memory>
 #include <vector>

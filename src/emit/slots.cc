@@ -15,7 +15,8 @@ uint32_t Slots::epoch_of(Dim d) const {
   uint32_t epoch = 0;
   for (SymbolId s : expr::symbols_of(d)) {
     auto it = by_symbol_.find(s);
-    PLIANT_CHECK(it != by_symbol_.end()) << "size " << d.str() << " uses " << ctx_.info(s).name << ", which is not known at run time";
+    PLIANT_CHECK(it != by_symbol_.end()) << "size " << d.str() << " uses " << ctx_.info(s).name
+                                         << ", which is not known at run time";
     epoch = std::max(epoch, it->second.epoch);
   }
   return epoch;

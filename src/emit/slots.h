@@ -12,14 +12,15 @@ namespace pliant::emit {
 using expr::Dim;
 using expr::SymbolId;
 
-// Epoch e begins when the symbols of its definition point are known; a size belongs to the latest epoch of its symbols, and is
-// computed by that epoch's shape program.
+// Epoch e begins when the symbols of its definition point are known; a size belongs to the latest epoch of its symbols, and
+// is computed by that epoch's shape program.
 class Slots {
  public:
   explicit Slots(expr::Context& ctx) : ctx_(ctx) {}
   uint32_t add_symbol(SymbolId s, uint32_t epoch);
   bool knows(SymbolId s) const { return by_symbol_.count(s) != 0; }
-  // The value of `d`: an immediate, a symbol's slot, or a slot of the shape program of its epoch. Unknown symbols are a PLIANT_CHECK.
+  // The value of `d`: an immediate, a symbol's slot, or a slot of the shape program of its epoch. Unknown symbols are a
+  // PLIANT_CHECK.
   artifact::Int of(Dim d);
   uint32_t epoch_of(Dim d) const;
   uint32_t count() const { return next_; }

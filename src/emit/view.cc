@@ -10,7 +10,8 @@ std::optional<View> view_of(const graph::Node& n, const graph::Function& f, expr
   const graph::TensorType& in = f.tensor_type(n.inputs[0]);
   const graph::TensorType& out = f.tensor_type(n.outputs[0]);
   std::vector<Dim> starts = n.attrs.dims_or("starts", {});
-  std::vector<int64_t> axes = n.attrs.ints_or("axes", {}), steps = n.attrs.ints_or("steps", std::vector<int64_t>(starts.size(), 1));
+  std::vector<int64_t> axes = n.attrs.ints_or("axes", {}),
+                       steps = n.attrs.ints_or("steps", std::vector<int64_t>(starts.size(), 1));
   auto rank = static_cast<int64_t>(in.shape.size());
   // Only one axis is cut, and everything before it has size 1.
   std::optional<size_t> cut;
@@ -33,7 +34,8 @@ std::optional<View> view_of(const graph::Node& n, const graph::Function& f, expr
     Dim start = starts[k], size = in.shape[axis];
     if (start.is_const() && start.const_value() < 0) start = start + size;
     // A start that may have to be clamped is left to a copy.
-    if (!ctx.proves_less_equal(ctx.constant(0), start) || !ctx.proves_less_equal(start + out.shape[axis], size)) return std::nullopt;
+    if (!ctx.proves_less_equal(ctx.constant(0), start) || !ctx.proves_less_equal(start + out.shape[axis], size))
+      return std::nullopt;
     Dim inner = ctx.constant(byte_size(in.dtype));
     for (size_t i = axis + 1; i < in.shape.size(); ++i) inner = inner * in.shape[i];
     return View{start * inner};

@@ -12,7 +12,8 @@ struct View {
   Dim byte_offset;
   bool is_whole() const { return byte_offset.is_const(0); }
 };
-// The output of `n` as a contiguous part of its first input: reshapes, identities, slices of the outermost axis that matters.
+// The output of `n` as a contiguous part of its first input: reshapes, identities, slices of the outermost axis that
+// matters.
 std::optional<View> view_of(const graph::Node& n, const graph::Function& f, expr::Context& ctx);
 // A reshape or identity, by its operator alone.
 bool is_whole_view(const graph::Node& n);

@@ -23,7 +23,8 @@ std::optional<Product> product_of_body(Scalar body) {
 }
 
 // The factor that varies along the output's contiguous axis is b.
-std::optional<Factors> make_factors(const Problem& p, const te::TensorDef& t, Scalar body, const Epilogue& e, const ShapeTable& shapes) {
+std::optional<Factors> make_factors(const Problem& p, const te::TensorDef& t, Scalar body, const Epilogue& e,
+                                    const ShapeTable& shapes) {
   expr::Context& ctx = p.ctx;
   auto prod = product_of_body(flatten_loads(ctx, body, shapes));
   if (!prod || e.outputs.empty()) return std::nullopt;

@@ -11,22 +11,23 @@ Result<LoweredNode> lower_contraction(const Problem& p, const StageList& list, s
 
 // The factors of a sum of products and what the loops around it do to them.
 struct Factors {
-  Scalar a, b;                // flat; a is constant along the columns, b along the rows
-  std::vector<Loop> outer;    // output loops other than row and column, outermost first
+  Scalar a, b;              // flat; a is constant along the columns, b along the rows
+  std::vector<Loop> outer;  // output loops other than row and column, outermost first
   Loop row, col;
-  std::vector<Loop> reduce;   // outermost first
-  std::vector<Scalar> values; // epilogues, flat: the value of each output, with loads of `acc` for the sum
-  std::vector<Dim> offsets;   // of the outputs, flat
-  expr::TensorId acc;         // stands for the sum in `values`, index ignored
+  std::vector<Loop> reduce;    // outermost first
+  std::vector<Scalar> values;  // epilogues, flat: the value of each output, with loads of `acc` for the sum
+  std::vector<Dim> offsets;    // of the outputs, flat
+  expr::TensorId acc;          // stands for the sum in `values`, index ignored
 };
 
 // How b is read in the inner loop.
 enum class Operand : uint8_t {
-  Packed,   // a constant, laid out at compile time as [outer loops that b uses][panel][k][column], zero-padded
-  Direct,   // contiguous along the columns in memory
-  Panel,    // gathered at run time into a scratch panel [k][column]
+  Packed,  // a constant, laid out at compile time as [outer loops that b uses][panel][k][column], zero-padded
+  Direct,  // contiguous along the columns in memory
+  Panel,   // gathered at run time into a scratch panel [k][column]
 };
 // Lays out a constant operand. `outer` are the outer loops that b uses.
-Result<graph::ConstantPtr> pack_constant(const Problem& p, Scalar b, const std::vector<Loop>& outer, Loop col, const std::vector<Loop>& reduce, int64_t columns);
+Result<graph::ConstantPtr> pack_constant(const Problem& p, Scalar b, const std::vector<Loop>& outer, Loop col,
+                                         const std::vector<Loop>& reduce, int64_t columns);
 
 }  // namespace pliant::lower

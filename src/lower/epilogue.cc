@@ -6,13 +6,16 @@ namespace pliant::lower {
 
 namespace {
 
-// Gives the map from a reader's index to the root's when `load` (of a tensor of the root's shape order) is a permutation of axes.
-std::optional<expr::DimMap> invert_index(expr::Context& ctx, const te::TensorDef& reader, Scalar load, const std::vector<Dim>& over_root) {
+// Gives the map from a reader's index to the root's when `load` (of a tensor of the root's shape order) is a permutation of
+// axes.
+std::optional<expr::DimMap> invert_index(expr::Context& ctx, const te::TensorDef& reader, Scalar load,
+                                         const std::vector<Dim>& over_root) {
   expr::DimMap map;
   for (size_t i = 0; i < load->index.size(); ++i) {
     auto v = load->index[i].as_symbol();
     if (load->index[i].is_const(0)) continue;
-    if (!v || std::find(reader.index.begin(), reader.index.end(), *v) == reader.index.end() || map.count(*v)) return std::nullopt;
+    if (!v || std::find(reader.index.begin(), reader.index.end(), *v) == reader.index.end() || map.count(*v))
+      return std::nullopt;
     map[*v] = over_root[i];
   }
   for (size_t j = 0; j < reader.index.size(); ++j) {
@@ -63,10 +66,12 @@ std::optional<Epilogue> make_epilogue(expr::Context& ctx, const StageList& list,
   return out;
 }
 
-Scalar flat_epilogue(expr::Context& ctx, Scalar value, const te::TensorDef& root, expr::TensorId acc, const ShapeTable& shapes) {
+Scalar flat_epilogue(expr::Context& ctx, Scalar value, const te::TensorDef& root, expr::TensorId acc,
+                     const ShapeTable& shapes) {
   return expr::substitute(value, {}, [&](Scalar l) {
-    return l->tensor == root.id ? expr::make_load(ctx, acc, root.dtype, {ctx.constant(0)})
-                                : expr::make_load(ctx, l->tensor, l->dtype, {flat_offset(ctx, shapes.at(l->tensor), l->index)});
+    return l->tensor == root.id
+               ? expr::make_load(ctx, acc, root.dtype, {ctx.constant(0)})
+               : expr::make_load(ctx, l->tensor, l->dtype, {flat_offset(ctx, shapes.at(l->tensor), l->index)});
   });
 }
 

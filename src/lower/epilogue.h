@@ -6,13 +6,14 @@ namespace pliant::lower {
 
 // Every epilogue stage reads the root, and earlier epilogues, at its own position under a permutation of axes.
 struct Epilogue {
-  std::vector<Scalar> values;  // over the root's index; loads of root->id stand for the sum
+  std::vector<Scalar> values;           // over the root's index; loads of root->id stand for the sum
   std::vector<std::vector<Dim>> index;  // of each output, over the root's index
   std::vector<te::Tensor> outputs;
 };
 // Nothing when a stage after `root` is anything else.
 std::optional<Epilogue> make_epilogue(expr::Context& ctx, const StageList& list, size_t root);
 // The value with flat loads, in which a load of `acc` stands for the result of `root`.
-Scalar flat_epilogue(expr::Context& ctx, Scalar value, const te::TensorDef& root, expr::TensorId acc, const ShapeTable& shapes);
+Scalar flat_epilogue(expr::Context& ctx, Scalar value, const te::TensorDef& root, expr::TensorId acc,
+                     const ShapeTable& shapes);
 
 }  // namespace pliant::lower

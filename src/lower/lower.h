@@ -42,11 +42,11 @@ struct Problem {
   const Options& options;
   const graph::Function& function;
   const graph::Node& node;
-  std::vector<te::Tensor> inputs;   // one a node input
-  std::vector<te::Tensor> outputs;  // one a node output
+  std::vector<te::Tensor> inputs;             // one a node input
+  std::vector<te::Tensor> outputs;            // one a node output
   std::vector<graph::ConstantPtr> constants;  // inputs[i]'s value when it is a constant, else null
   std::vector<ops::DataCheck> checks;         // run before the outputs are computed
-  std::string name;                 // for the kernel
+  std::string name;                           // for the kernel
   LocPtr loc;
 };
 // Tried in order of the table; `applies` looks only at the Problem.
@@ -60,7 +60,7 @@ const std::vector<Strategy>& all_strategies();
 struct ConstantValues {
   std::vector<graph::ConstantPtr> by_value;  // indexed by value id
 };
-Result<LoweredNode> lower_node(const graph::Function& f, const graph::Node& node, const ConstantValues& constants, expr::Context& ctx,
-                               const codegen::Target& target, const Options& options);
+Result<LoweredNode> lower_node(const graph::Function& f, const graph::Node& node, const ConstantValues& constants,
+                               expr::Context& ctx, const codegen::Target& target, const Options& options);
 
 }  // namespace pliant::lower

@@ -3,7 +3,8 @@
 
 namespace pliant::lower {
 
-loop::StmtPtr make_stage_store(expr::Context& ctx, loop::BufferId buffer, Dim offset, Scalar value, std::optional<SymbolId> vector_var) {
+loop::StmtPtr make_stage_store(expr::Context& ctx, loop::BufferId buffer, Dim offset, Scalar value,
+                               std::optional<SymbolId> vector_var) {
   if (value->kind == expr::ScalarKind::Select && vector_var && !expr::uses_symbol(value->args[0], *vector_var))
     return loop::make_if(value->args[0], make_stage_store(ctx, buffer, offset, value->args[1], vector_var),
                          make_stage_store(ctx, buffer, offset, value->args[2], vector_var));
@@ -36,10 +37,12 @@ Nest make_nest(const Problem& p, const StageList& list, const std::vector<const 
 }
 
 // All stores of one point of the nest; `at` replaces the innermost loop's variable.
-loop::StmtPtr make_point(expr::Context& ctx, const Nest& nest, const std::vector<const Stage*>& group, const expr::DimMap& at, std::optional<SymbolId> vector_var) {
+loop::StmtPtr make_point(expr::Context& ctx, const Nest& nest, const std::vector<const Stage*>& group,
+                         const expr::DimMap& at, std::optional<SymbolId> vector_var) {
   std::vector<loop::StmtPtr> stores;
   for (size_t k = 0; k < group.size(); ++k)
-    stores.push_back(make_stage_store(ctx, group[k]->tensor->id, expr::substitute(nest.offsets[k], at), expr::substitute(nest.scalars[k], at), vector_var));
+    stores.push_back(make_stage_store(ctx, group[k]->tensor->id, expr::substitute(nest.offsets[k], at),
+                                      expr::substitute(nest.scalars[k], at), vector_var));
   return loop::make_block(std::move(stores));
 }
 
@@ -52,7 +55,8 @@ std::optional<SymbolId> lane_of(expr::Context& ctx, Dim v, Dim outer, int64_t la
 
 }  // namespace
 
-Result<LoweredKernel> lower_map_stages(const Problem& p, const StageList& list, const std::vector<const Stage*>& group, const Temporaries& temporaries) {
+Result<LoweredKernel> lower_map_stages(const Problem& p, const StageList& list, const std::vector<const Stage*>& group,
+                                       const Temporaries& temporaries) {
   expr::Context& ctx = p.ctx;
   KernelBuilder builder(ctx, p.name + "_" + group[0]->tensor->name, p.loc);
   Nest nest = make_nest(p, list, group);
@@ -73,7 +77,8 @@ Result<LoweredKernel> lower_map_stages(const Problem& p, const StageList& list, 
   } else {
     Loop inner = parallel.back();
     parallel.pop_back();
-    // A last axis of a few elements (channels of an image): the axis before it is the vector, and this one is unrolled inside.
+    // A last axis of a few elements (channels of an image): the axis before it is the vector, and this one is unrolled
+    // inside.
     std::vector<Dim> unrolled{Dim()};
     std::optional<SymbolId> unrolled_var;
     if (!parallel.empty() && inner.extent.is_const() && inner.extent.const_value() <= lanes / 2) {

@@ -16,7 +16,8 @@ std::vector<Dim> row_major(expr::Context& ctx, const std::vector<Dim>& shape) {
 }
 
 Dim flat_offset(expr::Context& ctx, const std::vector<Dim>& shape, const std::vector<Dim>& index) {
-  PLIANT_CHECK(shape.size() == index.size()) << "a load of rank " << index.size() << " from a tensor of rank " << shape.size();
+  PLIANT_CHECK(shape.size() == index.size())
+      << "a load of rank " << index.size() << " from a tensor of rank " << shape.size();
   std::vector<Dim> strides = row_major(ctx, shape);
   Dim offset = ctx.constant(0);
   for (size_t i = 0; i < shape.size(); ++i) offset = offset + index[i] * strides[i];
@@ -61,7 +62,8 @@ void rewrite(Nest& nest, const expr::DimMap& map) {
 // Index values used outside of load offsets (an Iota, a guard) keep loops apart.
 bool uses_as_value(Scalar s, SymbolId var) {
   bool used = false;
-  for_each_scalar(s, [&](Scalar t) { used = used || (t->kind == expr::ScalarKind::Index && expr::uses_symbol(t->index[0], var)); });
+  for_each_scalar(
+      s, [&](Scalar t) { used = used || (t->kind == expr::ScalarKind::Index && expr::uses_symbol(t->index[0], var)); });
   return used;
 }
 
@@ -93,7 +95,8 @@ void collapse(expr::Context& ctx, Nest& nest, size_t first) {
     if (!can_merge(ctx, nest, outer, inner)) continue;
     Dim extent = outer.extent * inner.extent;
     Dim v = ctx.index_symbol("i", extent);
-    // Every offset is b * (outer * extent(inner) + inner) + rest: putting 0 for the outer and v for the inner loop is the merge.
+    // Every offset is b * (outer * extent(inner) + inner) + rest: putting 0 for the outer and v for the inner loop is the
+    // merge.
     rewrite(nest, {{outer.var, ctx.constant(0)}, {inner.var, v}});
     nest.loops[i - 1] = {*v.as_symbol(), extent};
     nest.loops.erase(nest.loops.begin() + static_cast<long>(i));
@@ -129,11 +132,18 @@ bool is_costly_node(Scalar s) {
   }
   if (s->kind != expr::ScalarKind::Unary) return false;
   switch (s->unary()) {
-    case UnaryOp::Neg: case UnaryOp::Abs: case UnaryOp::Not: case UnaryOp::BitNot: case UnaryOp::Sign: case UnaryOp::Floor:
-    case UnaryOp::Ceil: case UnaryOp::Round: case UnaryOp::Trunc: case UnaryOp::IsNan: case UnaryOp::IsInf:
-      return false;
-    default:
-      return true;
+    case UnaryOp::Neg:
+    case UnaryOp::Abs:
+    case UnaryOp::Not:
+    case UnaryOp::BitNot:
+    case UnaryOp::Sign:
+    case UnaryOp::Floor:
+    case UnaryOp::Ceil:
+    case UnaryOp::Round:
+    case UnaryOp::Trunc:
+    case UnaryOp::IsNan:
+    case UnaryOp::IsInf: return false;
+    default: return true;
   }
 }
 }  // namespace
@@ -196,7 +206,8 @@ loop::Function KernelBuilder::finish(loop::StmtPtr body) {
   return std::move(f_);
 }
 
-loop::StmtPtr make_vector_loop(expr::Context& ctx, Dim extent, int64_t lanes, const std::function<loop::StmtPtr(Dim)>& body) {
+loop::StmtPtr make_vector_loop(expr::Context& ctx, Dim extent, int64_t lanes,
+                               const std::function<loop::StmtPtr(Dim)>& body) {
   std::vector<loop::StmtPtr> parts;
   Dim whole = floordiv(extent, lanes);
   if (!whole.is_const(0)) {

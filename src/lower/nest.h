@@ -18,7 +18,8 @@ using expr::SymbolId;
 // Row-major strides of a shape, and the linear offset of an index.
 std::vector<Dim> row_major(expr::Context& ctx, const std::vector<Dim>& shape);
 Dim flat_offset(expr::Context& ctx, const std::vector<Dim>& shape, const std::vector<Dim>& index);
-// Each Load of `s` (those inside gathered indices too) with its index made linear by the shape that `shapes` gives for its tensor.
+// Each Load of `s` (those inside gathered indices too) with its index made linear by the shape that `shapes` gives for its
+// tensor.
 using ShapeTable = std::map<expr::TensorId, std::vector<Dim>>;
 Scalar flatten_loads(expr::Context& ctx, Scalar s, const ShapeTable& shapes);
 Dim flatten_loads(expr::Context& ctx, Dim d, const ShapeTable& shapes);
@@ -33,8 +34,8 @@ struct Nest {
   std::vector<Scalar> scalars;  // flat
   std::vector<Dim> offsets;     // flat
 };
-// Drops loops of extent 1 and merges neighbouring loops (i, j) -> v where every offset that uses them is c * (i * extent(j) + j).
-// Loops from `first` on only. The meaning is unchanged: scalars and offsets are rewritten over the new variables.
+// Drops loops of extent 1 and merges neighbouring loops (i, j) -> v where every offset that uses them is c * (i * extent(j)
+// + j). Loops from `first` on only. The meaning is unchanged: scalars and offsets are rewritten over the new variables.
 void collapse(expr::Context& ctx, Nest& nest, size_t first = 0);
 // The linear coefficient of `var` in an offset: 0 when it does not occur, nothing when the offset is not affine in it.
 std::optional<Dim> stride_in(expr::Context& ctx, Dim offset, SymbolId var);
@@ -47,7 +48,8 @@ std::optional<int64_t> const_upper(expr::Context& ctx, Dim d);
 void for_each_scalar(Scalar s, const std::function<void(Scalar)>& visit);
 // Scalar operations in `s`, transcendental functions weighing more: the unit of LoweredKernel::work.
 int64_t cost_of(Scalar s);
-// True when `s` holds a function of many instructions (exp, tanh, a division …), which is worth storing rather than repeating.
+// True when `s` holds a function of many instructions (exp, tanh, a division …), which is worth storing rather than
+// repeating.
 bool is_costly(Scalar s);
 
 // Lanes of a vector loop over elements of the widest type that `s` computes in.
@@ -69,8 +71,8 @@ class KernelBuilder {
   loop::Function f_;
 };
 
-// `for var in extent step lanes`, as a main part of whole vectors and a masked tail: body(v, guard) builds the statement for the
-// element index v inside a Vector loop; with `guard` set the caller's stores are already under the mask.
+// `for var in extent step lanes`, as a main part of whole vectors and a masked tail: body(v, guard) builds the statement for
+// the element index v inside a Vector loop; with `guard` set the caller's stores are already under the mask.
 loop::StmtPtr make_vector_loop(expr::Context& ctx, Dim extent, int64_t lanes, const std::function<loop::StmtPtr(Dim)>& body);
 // Loops around `body`, outermost first.
 loop::StmtPtr wrap_loops(const std::vector<Loop>& loops, loop::ForKind kind, loop::StmtPtr body);

@@ -14,7 +14,8 @@ const te::Tensor* find_input(const Problem& p, expr::TensorId id, size_t& at) {
 }
 
 // Strides of a plain load in the loops, when all are constants.
-std::optional<std::vector<int64_t>> const_strides(expr::Context& ctx, Dim offset, const std::vector<Loop>& loops, int64_t& start) {
+std::optional<std::vector<int64_t>> const_strides(expr::Context& ctx, Dim offset, const std::vector<Loop>& loops,
+                                                  int64_t& start) {
   std::vector<int64_t> out;
   expr::DimMap zero;
   for (const Loop& l : loops) {
@@ -30,8 +31,8 @@ std::optional<std::vector<int64_t>> const_strides(expr::Context& ctx, Dim offset
 }
 
 template <class T>
-void copy_panels(const T* src, T* dst, const std::vector<int64_t>& extent, const std::vector<int64_t>& stride, int64_t col_extent, int64_t col_stride,
-                 int64_t outer_loops, int64_t columns) {
+void copy_panels(const T* src, T* dst, const std::vector<int64_t>& extent, const std::vector<int64_t>& stride,
+                 int64_t col_extent, int64_t col_stride, int64_t outer_loops, int64_t columns) {
   int64_t outer = 1, inner = 1;
   for (size_t i = 0; i < extent.size(); ++i) (static_cast<int64_t>(i) < outer_loops ? outer : inner) *= extent[i];
   auto offset_of = [&](int64_t flat, size_t first, size_t last) {
@@ -43,7 +44,8 @@ void copy_panels(const T* src, T* dst, const std::vector<int64_t>& extent, const
     return at;
   };
   std::vector<int64_t> k_offset(static_cast<size_t>(inner));
-  for (int64_t k = 0; k < inner; ++k) k_offset[static_cast<size_t>(k)] = offset_of(k, static_cast<size_t>(outer_loops), extent.size());
+  for (int64_t k = 0; k < inner; ++k)
+    k_offset[static_cast<size_t>(k)] = offset_of(k, static_cast<size_t>(outer_loops), extent.size());
   int64_t panels = (col_extent + columns - 1) / columns;
   for (int64_t o = 0; o < outer; ++o) {
     int64_t base = offset_of(o, 0, static_cast<size_t>(outer_loops));
@@ -52,7 +54,8 @@ void copy_panels(const T* src, T* dst, const std::vector<int64_t>& extent, const
       int64_t width = std::min(columns, col_extent - n * columns);
       if (col_stride == 1) {
         for (int64_t k = 0; k < inner; ++k)
-          std::memcpy(panel + k * columns, src + base + k_offset[static_cast<size_t>(k)] + n * columns, static_cast<size_t>(width) * sizeof(T));
+          std::memcpy(panel + k * columns, src + base + k_offset[static_cast<size_t>(k)] + n * columns,
+                      static_cast<size_t>(width) * sizeof(T));
         continue;
       }
       // Columns outermost: each is read along the reduction, where the source is contiguous.
@@ -66,7 +69,8 @@ void copy_panels(const T* src, T* dst, const std::vector<int64_t>& extent, const
 
 }  // namespace
 
-Result<graph::ConstantPtr> pack_constant(const Problem& p, Scalar b, const std::vector<Loop>& outer, Loop col, const std::vector<Loop>& reduce, int64_t columns) {
+Result<graph::ConstantPtr> pack_constant(const Problem& p, Scalar b, const std::vector<Loop>& outer, Loop col,
+                                         const std::vector<Loop>& reduce, int64_t columns) {
   expr::Context& ctx = p.ctx;
   std::vector<Loop> loops = outer;
   loops.insert(loops.end(), reduce.begin(), reduce.end());
@@ -92,10 +96,22 @@ Result<graph::ConstantPtr> pack_constant(const Problem& p, Scalar b, const std::
       const std::byte* src = p.constants[at]->data + start * byte_size(b->dtype);
       auto outer_loops = static_cast<int64_t>(outer.size());
       switch (byte_size(b->dtype)) {
-        case 1: copy_panels(reinterpret_cast<const uint8_t*>(src), reinterpret_cast<uint8_t*>(bytes), extent, *strides, n, col_stride, outer_loops, columns); break;
-        case 2: copy_panels(reinterpret_cast<const uint16_t*>(src), reinterpret_cast<uint16_t*>(bytes), extent, *strides, n, col_stride, outer_loops, columns); break;
-        case 4: copy_panels(reinterpret_cast<const uint32_t*>(src), reinterpret_cast<uint32_t*>(bytes), extent, *strides, n, col_stride, outer_loops, columns); break;
-        default: copy_panels(reinterpret_cast<const uint64_t*>(src), reinterpret_cast<uint64_t*>(bytes), extent, *strides, n, col_stride, outer_loops, columns); break;
+        case 1:
+          copy_panels(reinterpret_cast<const uint8_t*>(src), reinterpret_cast<uint8_t*>(bytes), extent, *strides, n,
+                      col_stride, outer_loops, columns);
+          break;
+        case 2:
+          copy_panels(reinterpret_cast<const uint16_t*>(src), reinterpret_cast<uint16_t*>(bytes), extent, *strides, n,
+                      col_stride, outer_loops, columns);
+          break;
+        case 4:
+          copy_panels(reinterpret_cast<const uint32_t*>(src), reinterpret_cast<uint32_t*>(bytes), extent, *strides, n,
+                      col_stride, outer_loops, columns);
+          break;
+        default:
+          copy_panels(reinterpret_cast<const uint64_t*>(src), reinterpret_cast<uint64_t*>(bytes), extent, *strides, n,
+                      col_stride, outer_loops, columns);
+          break;
       }
       return packed;
     }

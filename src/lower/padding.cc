@@ -1,5 +1,5 @@
-// A window that reaches over the border reads zeros there. A guard in the innermost loop costs more than one pass that writes
-// the input into a zero-bordered buffer, so the guard
+// A window that reaches over the border reads zeros there. A guard in the innermost loop costs more than one pass that
+// writes the input into a zero-bordered buffer, so the guard
 //   select(0 <= e && e < H, x[…, e, …], 0)   with e = stride * o + dilation * k - pad
 // becomes a load of the copy at e - min(e), whose axis has max(e) - min(e) + 1 positions.
 #include "lower/padding.h"
@@ -18,15 +18,16 @@ void conjuncts(Scalar s, std::vector<Scalar>& out) {
 }
 
 // Whether every conjunct of the guard is a bound of an axis of the load.
-bool guards_exactly(expr::Context& ctx, Scalar guard, Scalar load, const std::vector<Dim>& shape, std::vector<bool>& guarded) {
+bool guards_exactly(expr::Context& ctx, Scalar guard, Scalar load, const std::vector<Dim>& shape,
+                    std::vector<bool>& guarded) {
   std::vector<Scalar> terms = conjuncts_of(guard);
   guarded.assign(shape.size(), false);
   for (Scalar t : terms) {
     bool found = false;
     for (size_t a = 0; a < shape.size() && !found; ++a) {
       Dim e = load->index[a];
-      found = t == expr::less_equal(ctx.constant(0), e) || t == expr::less(e, shape[a]) || t == expr::less_equal(e, shape[a] - 1) ||
-              t == expr::less(ctx.constant(-1), e);
+      found = t == expr::less_equal(ctx.constant(0), e) || t == expr::less(e, shape[a]) ||
+              t == expr::less_equal(e, shape[a] - 1) || t == expr::less(ctx.constant(-1), e);
       if (found) guarded[a] = true;
     }
     if (!found) return false;
@@ -87,7 +88,8 @@ std::optional<Padded> make_padded(const Problem& p, const Stage& root) {
       for (size_t a = 0; a < shape.size(); ++a) {
         if (!guarded[a]) continue;
         at[a] = i[a] + low[a];
-        for (Scalar c : {expr::less_equal(ctx.constant(0), at[a]), expr::less(at[a], x->shape[a])}) inside = inside ? expr::logical_and(inside, c) : c;
+        for (Scalar c : {expr::less_equal(ctx.constant(0), at[a]), expr::less(at[a], x->shape[a])})
+          inside = inside ? expr::logical_and(inside, c) : c;
       }
       return inside ? expr::make_select(inside, (*x)(at), zero) : (*x)(at);
     });

@@ -4,14 +4,16 @@
 
 namespace pliant::lower {
 
-// A body select(in bounds, x[…], 0) * w[…] with the guard replaced by loads of `padded`, a zero-bordered copy of x that a map stage makes.
+// A body select(in bounds, x[…], 0) * w[…] with the guard replaced by loads of `padded`, a zero-bordered copy of x that a
+// map stage makes.
 struct Padded {
   Scalar body;
   te::Tensor padded;
 };
 // The terms of a conjunction.
 std::vector<Scalar> conjuncts_of(Scalar s);
-// The least and greatest value of an index that is affine in the loops' variables with constant coefficients, over their full ranges.
+// The least and greatest value of an index that is affine in the loops' variables with constant coefficients, over their
+// full ranges.
 struct WindowBounds {
   Dim lowest, highest;
 };

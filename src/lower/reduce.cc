@@ -1,8 +1,8 @@
 // Reductions as kernels of their own, and the accumulation code that other strategies share.
 #include <algorithm>
 
-#include "lower/epilogue.h"
 #include "lower/contraction.h"
+#include "lower/epilogue.h"
 #include "lower/stage_kernels.h"
 #include "lower/window.h"
 
@@ -34,7 +34,8 @@ loop::StmtPtr guard_with(Scalar guard, loop::StmtPtr s) { return guard ? loop::m
 
 }  // namespace
 
-loop::StmtPtr make_serial_arg_reduction(expr::Context& ctx, const Reduction& r, const std::function<loop::StmtPtr(Scalar)>& use) {
+loop::StmtPtr make_serial_arg_reduction(expr::Context& ctx, const Reduction& r,
+                                        const std::function<loop::StmtPtr(Scalar)>& use) {
   PLIANT_CHECK(r.loops.size() == 1) << "an arg reduction has one axis";
   using expr::BinaryOp;
   DType vt = r.body->dtype;
@@ -51,7 +52,8 @@ loop::StmtPtr make_serial_arg_reduction(expr::Context& ctx, const Reduction& r, 
     better = expr::make_binary(BinaryOp::Or, better, first_nan);
   }
   Dim z = zero;
-  loop::StmtPtr take = loop::make_block({loop::make_store(pos.id, {z}, expr::make_index(k)), loop::make_store(best.id, {z}, r.body)});
+  loop::StmtPtr take =
+      loop::make_block({loop::make_store(pos.id, {z}, expr::make_index(k)), loop::make_store(best.id, {z}, r.body)});
   loop::StmtPtr scan = loop::make_for(r.loops[0].var, r.loops[0].extent, loop::ForKind::Serial, loop::make_if(better, take));
   loop::StmtPtr init = loop::make_block({loop::make_store(best.id, {z}, identity_of(ctx, r.combiner, vt)),
                                          loop::make_store(pos.id, {z}, expr::make_const_int(ctx, DType::I64, 0))});
@@ -90,11 +92,15 @@ loop::StmtPtr make_reduction(expr::Context& ctx, const Reduction& r, const std::
   std::vector<loop::StmtPtr> sweep;
   if (!whole.is_const(0)) {
     Dim i = ctx.index_symbol("v", whole);
-    sweep.push_back(loop::make_for(*i.as_symbol(), whole, loop::ForKind::Serial, for_lanes(ctx, wide, [&](Dim l) { return term(i * wide + l, l); })));
+    sweep.push_back(loop::make_for(*i.as_symbol(), whole, loop::ForKind::Serial,
+                                   for_lanes(ctx, wide, [&](Dim l) { return term(i * wide + l, l); })));
   }
-  if (!rest.is_const(0)) sweep.push_back(for_lanes(ctx, wide, [&](Dim l) { return loop::make_if(expr::less(l, rest), term(whole * wide + l, l)); }));
+  if (!rest.is_const(0))
+    sweep.push_back(
+        for_lanes(ctx, wide, [&](Dim l) { return loop::make_if(expr::less(l, rest), term(whole * wide + l, l)); }));
   seq.push_back(wrap_loops(outer, loop::ForKind::Serial, loop::make_block(std::move(sweep))));
-  seq.push_back(for_lanes(ctx, wide, [&](Dim l) { return loop::make_store(total.id, {zero}, load_of(ctx, part, l), kind); }));
+  seq.push_back(
+      for_lanes(ctx, wide, [&](Dim l) { return loop::make_store(total.id, {zero}, load_of(ctx, part, l), kind); }));
   seq.push_back(use(load_of(ctx, total, zero)));
   return loop::make_alloc(total, loop::make_alloc(part, loop::make_block(std::move(seq))));
 }
@@ -103,15 +109,16 @@ namespace {
 
 // The stage's loops: outputs first, then the reduction's, each part merged by itself.
 struct ReduceNest {
-  Nest nest;                         // scalars[0] is the body, scalars[1 + k] the value of outputs[k], stored at offsets[k]
-  size_t outer = 0;                  // loops before it are the output's
-  expr::TensorId acc = 0;            // stands for the result in the values
+  Nest nest;               // scalars[0] is the body, scalars[1 + k] the value of outputs[k], stored at offsets[k]
+  size_t outer = 0;        // loops before it are the output's
+  expr::TensorId acc = 0;  // stands for the result in the values
   std::vector<te::Tensor> outputs{};
   // The stores of one output position, whose result is `total`.
   loop::StmtPtr make_stores(const te::TensorDef& t, const expr::DimMap& at, Scalar total) const {
     std::vector<loop::StmtPtr> stores;
     for (size_t k = 0; k < outputs.size(); ++k) {
-      Scalar value = expr::substitute(nest.scalars[k + 1], at, [&](Scalar l) { return l->tensor == acc ? finish_value(t, total) : l; });
+      Scalar value =
+          expr::substitute(nest.scalars[k + 1], at, [&](Scalar l) { return l->tensor == acc ? finish_value(t, total) : l; });
       stores.push_back(loop::make_store(outputs[k]->id, {expr::substitute(nest.offsets[k], at)}, value));
     }
     return loop::make_block(std::move(stores));
@@ -143,7 +150,8 @@ ReduceNest make_nest(const Problem& p, const StageList& list, const Stage& s, co
 // Whether a load of a constant could be laid out anew: it depends on the column and the reduction only, all of known size.
 bool can_repack(const Problem& p, Scalar load, const Loop& col, const std::vector<Loop>& reduce) {
   bool constant = false;
-  for (size_t i = 0; i < p.inputs.size(); ++i) constant = constant || (p.inputs[i] && p.inputs[i]->id == load->tensor && p.constants[i]);
+  for (size_t i = 0; i < p.inputs.size(); ++i)
+    constant = constant || (p.inputs[i] && p.inputs[i]->id == load->tensor && p.constants[i]);
   bool known = constant && col.extent.is_const();
   std::set<SymbolId> vars{col.var};
   for (const Loop& l : reduce) {
@@ -154,20 +162,26 @@ bool can_repack(const Problem& p, Scalar load, const Loop& col, const std::vecto
   return known;
 }
 
-// How many of the loads run contiguously, or stay put, along `var`, against those that jump. `movable` loads can be made to run.
+// How many of the loads run contiguously, or stay put, along `var`, against those that jump. `movable` loads can be made to
+// run.
 int64_t contiguity(expr::Context& ctx, Scalar body, SymbolId var, const std::function<bool(Scalar)>& movable) {
   int64_t score = 0;
   for (Scalar l : expr::loads_of(body)) {
     auto stride = stride_in(ctx, l->index[0], var);
-    if (movable(l)) score += 1;
-    else if (stride && stride->is_const(1)) score += 1;
-    else if (!stride || !stride->is_const(0)) score -= 2;
+    if (movable(l))
+      score += 1;
+    else if (stride && stride->is_const(1))
+      score += 1;
+    else if (!stride || !stride->is_const(0))
+      score -= 2;
   }
   return score;
 }
 
-// Constant operands that jump along the vector loop are laid out so that they run along it: [reduction][column]. Gives the new body.
-Result<Scalar> repack_constants(const Problem& p, Signature& signature, Scalar body, Loop col, const std::vector<Loop>& reduce) {
+// Constant operands that jump along the vector loop are laid out so that they run along it: [reduction][column]. Gives the
+// new body.
+Result<Scalar> repack_constants(const Problem& p, Signature& signature, Scalar body, Loop col,
+                                const std::vector<Loop>& reduce) {
   expr::Context& ctx = p.ctx;
   Dim k = ctx.constant(0);
   for (const Loop& l : reduce) k = k * l.extent + ctx.symbol_dim(l.var);
@@ -190,7 +204,8 @@ Result<Scalar> repack_constants(const Problem& p, Signature& signature, Scalar b
 
 }  // namespace
 
-Result<LoweredKernel> lower_reduce_stage(const Problem& p, const StageList& list, const Stage& s, const Temporaries& temporaries) {
+Result<LoweredKernel> lower_reduce_stage(const Problem& p, const StageList& list, const Stage& s,
+                                         const Temporaries& temporaries) {
   Epilogue alone;
   std::vector<Dim> index;
   for (SymbolId v : s.tensor->index) index.push_back(p.ctx.symbol_dim(v));
@@ -200,7 +215,8 @@ Result<LoweredKernel> lower_reduce_stage(const Problem& p, const StageList& list
   return lower_reduce_with(p, list, s, alone, temporaries);
 }
 
-Result<LoweredKernel> lower_reduce_with(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e, const Temporaries& temporaries) {
+Result<LoweredKernel> lower_reduce_with(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e,
+                                        const Temporaries& temporaries) {
   expr::Context& ctx = p.ctx;
   const te::TensorDef& t = *s.tensor;
   ReduceNest n = make_nest(p, list, s, e);

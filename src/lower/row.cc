@@ -1,8 +1,10 @@
-// Rows: every stage works on one position of the leading axes (a row of softmax, of layer norm, of a mean), so the whole chain of
-// reductions and maps is one kernel over rows, with what passes between its stages in registers or in a row-sized scratch buffer.
+// Rows: every stage works on one position of the leading axes (a row of softmax, of layer norm, of a mean), so the whole
+// chain of reductions and maps is one kernel over rows, with what passes between its stages in registers or in a row-sized
+// scratch buffer.
+#include "lower/row.h"
+
 #include <algorithm>
 
-#include "lower/row.h"
 #include "lower/stage_kernels.h"
 
 namespace pliant::lower {
@@ -73,11 +75,11 @@ struct RowLowering {
   const StageList& list;
   expr::Context& ctx = p.ctx;
   size_t rank = 0;
-  std::vector<Loop> rows;                       // merged
-  std::vector<SymbolId> row_vars;               // of the first stage, before merging
-  std::set<expr::TensorId> inner_tensors{};     // scalars of a row and scratch rows
+  std::vector<Loop> rows;                    // merged
+  std::vector<SymbolId> row_vars;            // of the first stage, before merging
+  std::set<expr::TensorId> inner_tensors{};  // scalars of a row and scratch rows
   std::vector<loop::Buffer> locals{}, scratch{};
-  ShapeTable shapes{};                          // rows in scratch have the shape that is left after the row axes
+  ShapeTable shapes{};  // rows in scratch have the shape that is left after the row axes
   std::vector<Loop> inner_loops(const Stage& s, bool reduce) const {
     std::vector<Loop> loops;
     const te::TensorDef& t = *s.tensor;
@@ -140,7 +142,8 @@ std::vector<FlatStage> flatten_stages(RowLowering& r) {
     n.loops = r.inner_loops(*flats[i].stage, flats[i].stage->tensor->kind == Kind::Reduce);
     n.scalars = {all.scalars[i]};
     n.offsets = {all.offsets[i]};
-    bool scratch_row = !flats[i].stage->is_output && r.inner_tensors.count(flats[i].stage->tensor->id) && !r.is_scalar(*flats[i].stage);
+    bool scratch_row =
+        !flats[i].stage->is_output && r.inner_tensors.count(flats[i].stage->tensor->id) && !r.is_scalar(*flats[i].stage);
     if (scratch_row) {
       std::vector<Dim> index, shape;
       for (const Loop& l : n.loops) {
@@ -216,7 +219,8 @@ Result<LoweredNode> lower_rows(const Problem& p, const StageList& list) {
     if (r.is_scalar(s)) {
       auto finish = [&](Scalar v) {
         std::vector<loop::StmtPtr> out{loop::make_store(t.id, {zero}, v)};
-        if (s.is_output) out.push_back(loop::make_store(store_id[t.id], {f.inner.offsets[0]}, expr::make_load(ctx, t.id, t.dtype, {zero})));
+        if (s.is_output)
+          out.push_back(loop::make_store(store_id[t.id], {f.inner.offsets[0]}, expr::make_load(ctx, t.id, t.dtype, {zero})));
         return loop::make_block(std::move(out));
       };
       if (t.kind == Kind::Map) {

@@ -3,7 +3,8 @@
 
 namespace pliant::lower {
 
-Result<LoweredKernel> lower_scan_stage(const Problem& p, const StageList& list, const Stage& s, const Temporaries& temporaries) {
+Result<LoweredKernel> lower_scan_stage(const Problem& p, const StageList& list, const Stage& s,
+                                       const Temporaries& temporaries) {
   expr::Context& ctx = p.ctx;
   const te::TensorDef& t = *s.tensor;
   size_t axis = static_cast<size_t>(t.scan_axis), rank = t.shape.size();
@@ -34,7 +35,8 @@ Result<LoweredKernel> lower_scan_stage(const Problem& p, const StageList& list, 
       if (valid) st = loop::make_if(expr::less(l, valid), st);
       return loop::make_for(*l.as_symbol(), ctx.constant(lanes), loop::ForKind::Vector, st);
     };
-    loop::StmtPtr init = lane_loop([&](Dim l) { return loop::make_store(acc.id, {l}, identity_of(ctx, t.combiner, t.accumulate)); });
+    loop::StmtPtr init =
+        lane_loop([&](Dim l) { return loop::make_store(acc.id, {l}, identity_of(ctx, t.combiner, t.accumulate)); });
     loop::StmtPtr sweep = lane_loop([&](Dim l) {
       expr::DimMap m{{t.index[axis], position}};
       if (vector) m[t.index[rank - 1]] = base + l;
@@ -43,7 +45,8 @@ Result<LoweredKernel> lower_scan_stage(const Problem& p, const StageList& list, 
       loop::StmtPtr put = loop::make_store(t.id, {expr::substitute(offset, m)}, value);
       return t.exclusive ? loop::make_block({put, add}) : loop::make_block({add, put});
     });
-    return loop::make_alloc(acc, loop::make_block({init, loop::make_for(*step.as_symbol(), extent, loop::ForKind::Serial, sweep)}));
+    return loop::make_alloc(
+        acc, loop::make_block({init, loop::make_for(*step.as_symbol(), extent, loop::ForKind::Serial, sweep)}));
   };
   loop::StmtPtr stmt;
   if (!vector) {

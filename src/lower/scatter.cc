@@ -3,13 +3,15 @@
 
 namespace pliant::lower {
 
-Result<LoweredKernel> lower_scatter_base(const Problem& p, const StageList& list, const Stage& s, const Temporaries& temporaries) {
+Result<LoweredKernel> lower_scatter_base(const Problem& p, const StageList& list, const Stage& s,
+                                         const Temporaries& temporaries) {
   Stage base = s;
   base.body = s.base;
   return lower_map_stages(p, list, {&base}, temporaries);
 }
 
-Result<LoweredKernel> lower_scatter_updates(const Problem& p, const StageList& list, const Stage& s, const Temporaries& temporaries) {
+Result<LoweredKernel> lower_scatter_updates(const Problem& p, const StageList& list, const Stage& s,
+                                            const Temporaries& temporaries) {
   expr::Context& ctx = p.ctx;
   const te::TensorDef& t = *s.tensor;
   Scalar value = flatten_loads(ctx, s.body, list.shapes);

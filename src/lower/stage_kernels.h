@@ -14,32 +14,40 @@ using Temporaries = std::map<expr::TensorId, int32_t>;
 Result<LoweredKernel> lower_map_stages(const Problem& p, const StageList& list, const std::vector<const Stage*>& group,
                                        const Temporaries& temporaries);
 // A reduction: vectorised along the output's innermost axis where the loads are contiguous in it, else along the reduction.
-Result<LoweredKernel> lower_reduce_stage(const Problem& p, const StageList& list, const Stage& s, const Temporaries& temporaries);
+Result<LoweredKernel> lower_reduce_stage(const Problem& p, const StageList& list, const Stage& s,
+                                         const Temporaries& temporaries);
 // The same with the stages after it at the store.
-Result<LoweredKernel> lower_reduce_with(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e, const Temporaries& temporaries);
-Result<LoweredKernel> lower_scan_stage(const Problem& p, const StageList& list, const Stage& s, const Temporaries& temporaries);
+Result<LoweredKernel> lower_reduce_with(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e,
+                                        const Temporaries& temporaries);
+Result<LoweredKernel> lower_scan_stage(const Problem& p, const StageList& list, const Stage& s,
+                                       const Temporaries& temporaries);
 // Two kernels: the base, then the updates in order (serial: they may meet at one element).
-Result<LoweredKernel> lower_scatter_base(const Problem& p, const StageList& list, const Stage& s, const Temporaries& temporaries);
-Result<LoweredKernel> lower_scatter_updates(const Problem& p, const StageList& list, const Stage& s, const Temporaries& temporaries);
+Result<LoweredKernel> lower_scatter_base(const Problem& p, const StageList& list, const Stage& s,
+                                         const Temporaries& temporaries);
+Result<LoweredKernel> lower_scatter_updates(const Problem& p, const StageList& list, const Stage& s,
+                                            const Temporaries& temporaries);
 
 // Whichever of the above fits; not for Scatter, which is two kernels.
-Result<LoweredKernel> lower_single_stage(const Problem& p, const StageList& list, const Stage& s, const Temporaries& temporaries);
+Result<LoweredKernel> lower_single_stage(const Problem& p, const StageList& list, const Stage& s,
+                                         const Temporaries& temporaries);
 
-// A reduction inside a kernel: declares accumulators around `use`, which gets the finished value (of the accumulate dtype) as a
-// Scalar. `reduce` are the loops (flat, merged), the last one innermost; `vector` accumulates along it in lanes.
+// A reduction inside a kernel: declares accumulators around `use`, which gets the finished value (of the accumulate dtype)
+// as a Scalar. `reduce` are the loops (flat, merged), the last one innermost; `vector` accumulates along it in lanes.
 struct Reduction {
   te::Combiner combiner;
   DType accumulate;
-  Scalar body;                // flat
+  Scalar body;  // flat
   std::vector<Loop> loops;
   bool vector = false;
   int64_t lanes = 1;
 };
 loop::StmtPtr make_reduction(expr::Context& ctx, const Reduction& r, const std::function<loop::StmtPtr(Scalar)>& use);
 // Arg reductions and everything that must run in order: one scalar accumulator.
-loop::StmtPtr make_serial_arg_reduction(expr::Context& ctx, const Reduction& r, const std::function<loop::StmtPtr(Scalar)>& use);
+loop::StmtPtr make_serial_arg_reduction(expr::Context& ctx, const Reduction& r,
+                                        const std::function<loop::StmtPtr(Scalar)>& use);
 // `buffer[offset] = value`; a Select whose condition does not vary along `vector_var` becomes an If around two stores.
-loop::StmtPtr make_stage_store(expr::Context& ctx, loop::BufferId buffer, Dim offset, Scalar value, std::optional<SymbolId> vector_var);
+loop::StmtPtr make_stage_store(expr::Context& ctx, loop::BufferId buffer, Dim offset, Scalar value,
+                               std::optional<SymbolId> vector_var);
 // The value of a reduction rounded to its tensor's type.
 Scalar finish_value(const te::TensorDef& t, Scalar accumulated);
 // Memory of one scalar or a few, in registers.

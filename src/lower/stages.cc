@@ -29,12 +29,16 @@ bool reads_elementwise(expr::Context& ctx, const te::TensorDef& reader, const te
   return ctx.proves_equal(a, element_count(ctx, t.shape));
 }
 
-bool is_plain(Scalar s) { return s->kind == expr::ScalarKind::Load || s->kind == expr::ScalarKind::Const || s->kind == expr::ScalarKind::Index; }
+bool is_plain(Scalar s) {
+  return s->kind == expr::ScalarKind::Load || s->kind == expr::ScalarKind::Const || s->kind == expr::ScalarKind::Index;
+}
 
 bool should_inline(const Problem& p, const te::Tensor& t, const std::vector<te::Tensor>& readers) {
   if (t->kind != te::Kind::Map) return false;
   if (is_plain(t->body)) return true;
-  bool into_scatter = std::any_of(readers.begin(), readers.end(), [](const te::Tensor& r) { return r->kind == te::Kind::Scatter || r->kind == te::Kind::Scan; });
+  bool into_scatter = std::any_of(readers.begin(), readers.end(), [](const te::Tensor& r) {
+    return r->kind == te::Kind::Scatter || r->kind == te::Kind::Scan;
+  });
   if (into_scatter && is_costly(t->body)) return false;
   if (readers.size() == 1) return !is_costly(t->body) || reads_elementwise(p.ctx, *readers[0], *t);
   return !is_costly(t->body) && cost_of(t->body) <= 24;
@@ -74,7 +78,9 @@ StageList make_stages(const Problem& p, Inline policy) {
     for (Dim d : t->target) s.target.push_back(inline_loads(d, inlined));
     made.push_back(std::move(s));
     out.add(t);
-    bool wanted = made.back().is_output ? repeats_in_place(p.ctx, t, readers[t->id]) : (policy == Inline::All && t->kind == te::Kind::Map) || should_inline(p, t, readers[t->id]);
+    bool wanted = made.back().is_output
+                      ? repeats_in_place(p.ctx, t, readers[t->id])
+                      : (policy == Inline::All && t->kind == te::Kind::Map) || should_inline(p, t, readers[t->id]);
     if (wanted) inlined[t->id] = &made.back();
   }
   for (Stage& s : made)
@@ -102,18 +108,27 @@ loop::StoreKind store_kind_of(te::Combiner c) {
     case te::Combiner::Min: return loop::StoreKind::Min;
     case te::Combiner::And: return loop::StoreKind::And;
     case te::Combiner::Or: return loop::StoreKind::Or;
-    case te::Combiner::ArgMax: case te::Combiner::ArgMin: case te::Combiner::ArgMaxLast: case te::Combiner::ArgMinLast: case te::Combiner::Set:
-      break;
+    case te::Combiner::ArgMax:
+    case te::Combiner::ArgMin:
+    case te::Combiner::ArgMaxLast:
+    case te::Combiner::ArgMinLast:
+    case te::Combiner::Set: break;
   }
   return loop::StoreKind::Assign;
 }
 
 Scalar identity_of(expr::Context& ctx, te::Combiner c, DType t) {
   switch (c) {
-    case te::Combiner::Sum: case te::Combiner::Or: return expr::make_const(ctx, t, 0);
-    case te::Combiner::Prod: case te::Combiner::And: return expr::make_const(ctx, t, 1);
-    case te::Combiner::Max: case te::Combiner::ArgMax: case te::Combiner::ArgMaxLast: return expr::make_lowest(ctx, t);
-    case te::Combiner::Min: case te::Combiner::ArgMin: case te::Combiner::ArgMinLast: return expr::make_highest(ctx, t);
+    case te::Combiner::Sum:
+    case te::Combiner::Or: return expr::make_const(ctx, t, 0);
+    case te::Combiner::Prod:
+    case te::Combiner::And: return expr::make_const(ctx, t, 1);
+    case te::Combiner::Max:
+    case te::Combiner::ArgMax:
+    case te::Combiner::ArgMaxLast: return expr::make_lowest(ctx, t);
+    case te::Combiner::Min:
+    case te::Combiner::ArgMin:
+    case te::Combiner::ArgMinLast: return expr::make_highest(ctx, t);
     case te::Combiner::Set: break;
   }
   PLIANT_CHECK(false) << "no identity for " << te::name_of(c);
@@ -121,7 +136,8 @@ Scalar identity_of(expr::Context& ctx, te::Combiner c, DType t) {
 }
 
 bool is_arg(te::Combiner c) {
-  return c == te::Combiner::ArgMax || c == te::Combiner::ArgMin || c == te::Combiner::ArgMaxLast || c == te::Combiner::ArgMinLast;
+  return c == te::Combiner::ArgMax || c == te::Combiner::ArgMin || c == te::Combiner::ArgMaxLast ||
+         c == te::Combiner::ArgMinLast;
 }
 
 namespace {
@@ -169,7 +185,8 @@ void Signature::add_read(expr::TensorId id) {
   for (size_t i = 0; i < p_.inputs.size(); ++i) {
     const te::Tensor& t = p_.inputs[i];
     if (!t || t->id != id) continue;
-    builder_.add_read(id, t->name.empty() ? "in" + std::to_string(i) : t->name, t->dtype, element_count(p_.ctx, t->shape), p_.constants[i] != nullptr);
+    builder_.add_read(id, t->name.empty() ? "in" + std::to_string(i) : t->name, t->dtype, element_count(p_.ctx, t->shape),
+                      p_.constants[i] != nullptr);
     return add_arg(id, {p_.node.inputs[i], nullptr, -1});
   }
   for (size_t i = 0; i < p_.outputs.size(); ++i) {

@@ -12,14 +12,14 @@ namespace pliant::lower {
 // One tensor that gets memory, or a value of a row: a te::TensorDef whose bodies read only other stages and the inputs.
 struct Stage {
   te::Tensor tensor;
-  Scalar body;               // inlined
-  Scalar base;               // Scatter
-  std::vector<Dim> target;   // Scatter
+  Scalar body;              // inlined
+  Scalar base;              // Scatter
+  std::vector<Dim> target;  // Scatter
   bool is_output = false;
 };
 struct StageList {
-  std::vector<Stage> stages;  // in order
-  ShapeTable shapes;          // of every input and stage
+  std::vector<Stage> stages;                     // in order
+  ShapeTable shapes;                             // of every input and stage
   std::map<expr::TensorId, te::Tensor> tensors;  // likewise
   void add(const te::Tensor& t) {
     shapes[t->id] = t->shape;
@@ -37,8 +37,8 @@ loop::StoreKind store_kind_of(te::Combiner c);
 Scalar identity_of(expr::Context& ctx, te::Combiner c, DType t);
 bool is_arg(te::Combiner c);
 
-// A body of the form select(guard, value, neutral) or select(guard, value, 0) * other, where leaving the term out of the reduction
-// when the guard is false is the same: the guard (null when there is none) and the body without it.
+// A body of the form select(guard, value, neutral) or select(guard, value, 0) * other, where leaving the term out of the
+// reduction when the guard is false is the same: the guard (null when there is none) and the body without it.
 struct Guarded {
   Scalar guard;
   Scalar body;
@@ -48,7 +48,8 @@ Guarded split_guard(expr::Context& ctx, Scalar body, te::Combiner c, DType accum
 // Adds a function parameter for each tensor that `stages` read and write, and the argument that binds it.
 class Signature {
  public:
-  Signature(const Problem& p, const StageList& list, KernelBuilder& builder, const std::map<expr::TensorId, int32_t>& temporaries)
+  Signature(const Problem& p, const StageList& list, KernelBuilder& builder,
+            const std::map<expr::TensorId, int32_t>& temporaries)
       : p_(p), list_(list), builder_(builder), temporaries_(temporaries) {}
   // Tensors in `inner` are the kernel's own and get no parameter.
   void add_reads(Scalar flat_body, const std::set<expr::TensorId>& inner);

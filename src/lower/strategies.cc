@@ -7,12 +7,14 @@
 
 namespace pliant::lower {
 
-Result<LoweredKernel> lower_single_stage(const Problem& p, const StageList& list, const Stage& s, const Temporaries& temporaries) {
+Result<LoweredKernel> lower_single_stage(const Problem& p, const StageList& list, const Stage& s,
+                                         const Temporaries& temporaries) {
   switch (s.tensor->kind) {
     case te::Kind::Map: return lower_map_stages(p, list, {&s}, temporaries);
     case te::Kind::Reduce: return lower_reduce_stage(p, list, s, temporaries);
     case te::Kind::Scan: return lower_scan_stage(p, list, s, temporaries);
-    case te::Kind::Scatter: case te::Kind::Input: break;
+    case te::Kind::Scatter:
+    case te::Kind::Input: break;
   }
   PLIANT_CHECK(false) << "a stage of kind " << te::name_of(s.tensor->kind) << " is not one kernel";
   return LoweredKernel{};
@@ -20,7 +22,9 @@ Result<LoweredKernel> lower_single_stage(const Problem& p, const StageList& list
 
 namespace {
 
-bool same_space(const Stage& a, const Stage& b) { return a.tensor->kind == te::Kind::Map && b.tensor->kind == te::Kind::Map && a.tensor->shape == b.tensor->shape; }
+bool same_space(const Stage& a, const Stage& b) {
+  return a.tensor->kind == te::Kind::Map && b.tensor->kind == te::Kind::Map && a.tensor->shape == b.tensor->shape;
+}
 
 bool reads(const Stage& s, expr::TensorId id) {
   for (expr::TensorId r : reads_of(s))
@@ -28,7 +32,8 @@ bool reads(const Stage& s, expr::TensorId id) {
   return false;
 }
 
-// Every stage a kernel of its own, with memory between; neighbouring maps over one space that do not read each other share a kernel.
+// Every stage a kernel of its own, with memory between; neighbouring maps over one space that do not read each other share a
+// kernel.
 Result<LoweredNode> lower_by_stages(const Problem& p) {
   StageList list = make_stages(p);
   LoweredNode out;
@@ -105,8 +110,10 @@ const std::vector<Strategy>& all_strategies() {
          StageList list = make_stages(p);
          return lower_contraction(p, list, *find_contraction(p, list));
        }},
-      {"rows", [](const Problem& p) { return works_by_rows(p, make_stages(p)); }, [](const Problem& p) { return lower_rows(p, make_stages(p)); }},
-      {"reduction", [](const Problem& p) { return find_reduction_with_epilogue(p, make_stages(p)).has_value(); }, lower_reduction},
+      {"rows", [](const Problem& p) { return works_by_rows(p, make_stages(p)); },
+       [](const Problem& p) { return lower_rows(p, make_stages(p)); }},
+      {"reduction", [](const Problem& p) { return find_reduction_with_epilogue(p, make_stages(p)).has_value(); },
+       lower_reduction},
       {"stages", [](const Problem&) { return true; }, lower_by_stages},
   };
   return table;
@@ -169,12 +176,23 @@ std::string symbol_name(const std::string& text) {
 
 }  // namespace
 
-Result<LoweredNode> lower_node(const graph::Function& f, const graph::Node& node, const ConstantValues& constants, expr::Context& ctx,
-                               const codegen::Target& target, const Options& options) {
+Result<LoweredNode> lower_node(const graph::Function& f, const graph::Node& node, const ConstantValues& constants,
+                               expr::Context& ctx, const codegen::Target& target, const Options& options) {
   te::Builder builder(ctx);
   ops::Defined d = TRY(ops::define(f, node, builder));
   std::vector<std::string> names = model_nodes(node.loc);
-  Problem p{ctx, builder, target, options, f, node, d.inputs, d.outputs, {}, d.checks, symbol_name(names.empty() ? node.op : names.back()), node.loc};
+  Problem p{ctx,
+            builder,
+            target,
+            options,
+            f,
+            node,
+            d.inputs,
+            d.outputs,
+            {},
+            d.checks,
+            symbol_name(names.empty() ? node.op : names.back()),
+            node.loc};
   for (graph::ValueId v : node.inputs) p.constants.push_back(v == graph::kNoValue ? nullptr : constants.by_value[v]);
   LoweredNode out;
   for (const ops::DataCheck& c : p.checks) out.kernels.push_back(TRY(lower_check(p, c)));

@@ -1,8 +1,8 @@
 #include "lower/tile.h"
 
-#include "loop/walk.h"
-
 #include <algorithm>
+
+#include "loop/walk.h"
 
 namespace pliant::lower {
 
@@ -18,19 +18,23 @@ struct Tiler {
   Operand operand;
   expr::Context& ctx = p.ctx;
   int64_t lanes = 0, mr = 0, nr = 0;
-  Dim panels{}, panel{};                 // count, and the variable that runs over it
-  std::optional<loop::Buffer> scratch{}; // Operand::Panel
-  Scalar panel_source{};                 // what the scratch panel is filled from, flat
+  Dim panels{}, panel{};                  // count, and the variable that runs over it
+  std::optional<loop::Buffer> scratch{};  // Operand::Panel
+  Scalar panel_source{};                  // what the scratch panel is filled from, flat
   std::vector<Loop> source_loops{};
 };
 
 // One operand below its casts: what is stored, and how the stored value becomes the factor.
 Scalar below_casts(Scalar s) {
-  while (s->kind == expr::ScalarKind::Cast && (s->args[0]->kind == expr::ScalarKind::Load || s->args[0]->kind == expr::ScalarKind::Cast)) s = s->args[0];
+  while (s->kind == expr::ScalarKind::Cast &&
+         (s->args[0]->kind == expr::ScalarKind::Load || s->args[0]->kind == expr::ScalarKind::Cast))
+    s = s->args[0];
   return s;
 }
 Scalar with_casts(Scalar original, Scalar stored) {
-  if (original->kind != expr::ScalarKind::Cast || !(original->args[0]->kind == expr::ScalarKind::Load || original->args[0]->kind == expr::ScalarKind::Cast)) return stored;
+  if (original->kind != expr::ScalarKind::Cast ||
+      !(original->args[0]->kind == expr::ScalarKind::Load || original->args[0]->kind == expr::ScalarKind::Cast))
+    return stored;
   return expr::make_cast(original->dtype, with_casts(original->args[0], stored));
 }
 
@@ -89,13 +93,14 @@ loop::StmtPtr fill_panel(const Tiler& t) {
   Dim at = flat_index(ctx, t.source_loops) * t.nr + j;
   loop::StmtPtr copy = loop::make_store(t.scratch->id, {at}, value);
   if (!ctx.divisible(t.f.col.extent, t.nr))
-    copy = loop::make_if(expr::less(n, t.f.col.extent), copy, loop::make_store(t.scratch->id, {at}, expr::make_const(ctx, value->dtype, 0)));
+    copy = loop::make_if(expr::less(n, t.f.col.extent), copy,
+                         loop::make_store(t.scratch->id, {at}, expr::make_const(ctx, value->dtype, 0)));
   loop::StmtPtr lanes = loop::make_for(*j.as_symbol(), ctx.constant(t.nr), loop::ForKind::Vector, copy);
   return wrap_loops(t.source_loops, loop::ForKind::Serial, lanes);
 }
 
-// One tile of `height` rows starting at row `start`: sums in registers, then the epilogue. `column` is the variable that t.f.b uses for
-// the column inside the panel; `masked`: the panel may reach beyond the last column.
+// One tile of `height` rows starting at row `start`: sums in registers, then the epilogue. `column` is the variable that
+// t.f.b uses for the column inside the panel; `masked`: the panel may reach beyond the last column.
 loop::StmtPtr make_tile(const Tiler& t, int64_t height, Dim start, Dim column, bool mask_loads, bool mask_stores) {
   expr::Context& ctx = t.ctx;
   DType acc_type = t.sum.accumulate;
@@ -107,11 +112,13 @@ loop::StmtPtr make_tile(const Tiler& t, int64_t height, Dim start, Dim column, b
     return loop::make_for(*r.as_symbol(), ctx.constant(height), loop::ForKind::Unroll, lanes);
   };
   auto inside = [&](Dim j, loop::StmtPtr s) { return loop::make_if(expr::less(n + j, t.f.col.extent), std::move(s)); };
-  loop::StmtPtr init = for_tile([&](Dim r, Dim j) { return loop::make_store(acc.id, {r * t.nr + j}, expr::make_const(ctx, acc_type, 0)); });
+  loop::StmtPtr init =
+      for_tile([&](Dim r, Dim j) { return loop::make_store(acc.id, {r * t.nr + j}, expr::make_const(ctx, acc_type, 0)); });
   loop::StmtPtr add = for_tile([&](Dim r, Dim j) {
     Scalar a = expr::substitute(t.f.a, {{t.f.row.var, start + r}});
     Scalar b = expr::substitute(t.f.b, {{*column.as_symbol(), j}});
-    loop::StmtPtr s = loop::make_store(acc.id, {r * t.nr + j}, expr::make_cast(acc_type, a) * expr::make_cast(acc_type, b), loop::StoreKind::Add);
+    loop::StmtPtr s = loop::make_store(acc.id, {r * t.nr + j}, expr::make_cast(acc_type, a) * expr::make_cast(acc_type, b),
+                                       loop::StoreKind::Add);
     return mask_loads ? inside(j, s) : s;
   });
   loop::StmtPtr store = for_tile([&](Dim r, Dim j) {
@@ -133,7 +140,8 @@ loop::StmtPtr choose_height(const Dim& height, int64_t lo, int64_t hi, const std
   if (lo == hi) return tile(lo);
   int64_t mid = (lo + hi) / 2;
   expr::Context& ctx = *height->ctx;
-  return loop::make_if(expr::less_equal(height, ctx.constant(mid)), choose_height(height, lo, mid, tile), choose_height(height, mid + 1, hi, tile));
+  return loop::make_if(expr::less_equal(height, ctx.constant(mid)), choose_height(height, lo, mid, tile),
+                       choose_height(height, mid + 1, hi, tile));
 }
 
 // `count` rows from `first` on, in tiles of nearly equal height.
@@ -147,7 +155,8 @@ loop::StmtPtr make_rows(const Tiler& t, Dim first, Dim count, const std::functio
     auto run = [&](int64_t number, int64_t height, Dim from) {
       if (number == 0) return;
       Dim i = ctx.index_symbol("mt", ctx.constant(number));
-      parts.push_back(loop::make_for(*i.as_symbol(), ctx.constant(number), loop::ForKind::Serial, tile(height, from + i * height)));
+      parts.push_back(
+          loop::make_for(*i.as_symbol(), ctx.constant(number), loop::ForKind::Serial, tile(height, from + i * height)));
     };
     run(rest, base + 1, first);
     run(tiles - rest, base, first + rest * (base + 1));
@@ -159,7 +168,8 @@ loop::StmtPtr make_rows(const Tiler& t, Dim first, Dim count, const std::functio
   Dim height = base + min(ctx.constant(1), max(ctx.constant(0), rest - i));
   int64_t highest = t.mr;
   if (auto upper = const_upper(ctx, count)) highest = std::max<int64_t>(1, std::min(highest, *upper));
-  return loop::make_for(*i.as_symbol(), tiles, loop::ForKind::Serial, choose_height(height, 1, highest, [&](int64_t h) { return tile(h, start); }));
+  return loop::make_for(*i.as_symbol(), tiles, loop::ForKind::Serial,
+                        choose_height(height, 1, highest, [&](int64_t h) { return tile(h, start); }));
 }
 
 int64_t row_bytes(const Tiler& t) {
@@ -173,9 +183,9 @@ int64_t row_bytes(const Tiler& t) {
 }
 
 struct Blocking {
-  std::vector<Loop> parallel;      // outermost first
-  Dim panel_first, panel_count;    // the panels of a task
-  std::optional<Loop> height_loop; // an outer loop that runs inside the panel loop, over `height_first` on
+  std::vector<Loop> parallel;       // outermost first
+  Dim panel_first, panel_count;     // the panels of a task
+  std::optional<Loop> height_loop;  // an outer loop that runs inside the panel loop, over `height_first` on
   Dim height_first;
   Dim row_first, row_count;
   SymbolId height_var = 0;
@@ -188,14 +198,18 @@ Blocking make_blocking(const Tiler& t) {
   std::vector<Loop> outer = t.f.outer;
   std::optional<size_t> inner_row_loop;
   for (size_t i = 0; i < outer.size(); ++i)
-    if (!expr::uses_symbol(t.f.b, outer[i].var) && (t.operand != Operand::Panel || !expr::uses_symbol(t.panel_source, outer[i].var)) && expr::uses_symbol(t.f.a, outer[i].var)) inner_row_loop = i;
+    if (!expr::uses_symbol(t.f.b, outer[i].var) &&
+        (t.operand != Operand::Panel || !expr::uses_symbol(t.panel_source, outer[i].var)) &&
+        expr::uses_symbol(t.f.a, outer[i].var))
+      inner_row_loop = i;
   Dim k = product_of(ctx, t.f.reduce), one = ctx.constant(1);
   bool known = k.is_const() && t.f.col.extent.is_const();
   int64_t b_bytes = known ? k.const_value() * t.f.col.extent.const_value() * 4 : 0;
   bool large_b = known && b_bytes > t.p.target.l2_bytes / 2;
   int64_t budget = std::max<int64_t>(1, t.p.target.l2_bytes / 4 / row_bytes(t));
   int64_t by_work = INT64_MAX;
-  if (known && !large_b) by_work = std::max<int64_t>(t.mr, kTaskWork / std::max<int64_t>(1, k.const_value() * t.f.col.extent.const_value()));
+  if (known && !large_b)
+    by_work = std::max<int64_t>(t.mr, kTaskWork / std::max<int64_t>(1, k.const_value() * t.f.col.extent.const_value()));
   Dim rows_in_task;
   b.row_first = ctx.constant(0);
   b.row_count = t.f.row.extent;
@@ -239,8 +253,9 @@ Blocking make_blocking(const Tiler& t) {
 
 }  // namespace
 
-Result<LoweredKernel> lower_tiles(const Problem& p, const StageList& list, const te::TensorDef& sum, const std::vector<te::Tensor>& outputs,
-                                  const Factors& factors, Operand operand, const Temporaries& temporaries) {
+Result<LoweredKernel> lower_tiles(const Problem& p, const StageList& list, const te::TensorDef& sum,
+                                  const std::vector<te::Tensor>& outputs, const Factors& factors, Operand operand,
+                                  const Temporaries& temporaries) {
   expr::Context& ctx = p.ctx;
   Tiler t{p, sum, outputs, factors, operand};
   t.lanes = p.target.vector_bytes / byte_size(sum.accumulate);
@@ -268,7 +283,8 @@ Result<LoweredKernel> lower_tiles(const Problem& p, const StageList& list, const
   Blocking b = make_blocking(t);
   bool whole = ctx.divisible(t.f.col.extent, t.nr);
   auto rows = [&](bool mask_loads) {
-    loop::StmtPtr s = make_rows(t, b.row_first, b.row_count, [&](int64_t h, Dim start) { return make_tile(t, h, start, column, mask_loads, !whole); });
+    loop::StmtPtr s = make_rows(t, b.row_first, b.row_count,
+                                [&](int64_t h, Dim start) { return make_tile(t, h, start, column, mask_loads, !whole); });
     if (b.height_loop) s = loop::make_for(b.height_loop->var, b.height_loop->extent, loop::ForKind::Serial, s);
     return s;
   };

@@ -1,5 +1,5 @@
-// A tile of `rows` by `wide` outputs keeps its sums in registers. Where the windows of a whole tile lie inside the input, which one comparison
-// for each bound decides, its terms are added without guards; at the border every tap is guarded.
+// A tile of `rows` by `wide` outputs keeps its sums in registers. Where the windows of a whole tile lie inside the input,
+// which one comparison for each bound decides, its terms are added without guards; at the border every tap is guarded.
 #include "lower/window.h"
 
 #include <algorithm>
@@ -11,13 +11,14 @@ namespace pliant::lower {
 namespace {
 
 constexpr int64_t kRows = 4, kVectors = 2;
-constexpr int64_t kUnrolledTaps = 8;  // an innermost reduction loop of at most this many iterations is unrolled, so that rows share loads
+constexpr int64_t kUnrolledTaps =
+    8;  // an innermost reduction loop of at most this many iterations is unrolled, so that rows share loads
 
 struct Tile {
   const Window& w;
-  Scalar body;                   // without the guard
-  std::vector<Scalar> uniform;   // guard terms that do not vary along the columns
-  Scalar varying;                // the others, null when there are none
+  Scalar body;                  // without the guard
+  std::vector<Scalar> uniform;  // guard terms that do not vary along the columns
+  Scalar varying;               // the others, null when there are none
 };
 
 Scalar conjunction(const std::vector<Scalar>& terms) {
@@ -26,7 +27,8 @@ Scalar conjunction(const std::vector<Scalar>& terms) {
   return all;
 }
 
-// Whether every uniform guard term holds for all taps and all `rows` rows from `row` on; null when that cannot be written down.
+// Whether every uniform guard term holds for all taps and all `rows` rows from `row` on; null when that cannot be written
+// down.
 Scalar interior_condition(const Tile& t, Dim row, int64_t rows) {
   expr::Context& ctx = t.w.ctx;
   std::vector<Loop> taps = t.w.reduce;
@@ -40,7 +42,8 @@ Scalar interior_condition(const Tile& t, Dim row, int64_t rows) {
     if (term->args[0]->dtype != DType::I64) return {};
     auto side = [](Scalar s) -> std::optional<Dim> {
       if (s->kind == expr::ScalarKind::Index) return s->index[0];
-      if (s->kind == expr::ScalarKind::Const) return s->ctx ? std::optional<Dim>(s->ctx->constant(static_cast<int64_t>(s->bits))) : std::nullopt;
+      if (s->kind == expr::ScalarKind::Const)
+        return s->ctx ? std::optional<Dim>(s->ctx->constant(static_cast<int64_t>(s->bits))) : std::nullopt;
       return std::nullopt;
     };
     auto a = side(term->args[0]), b = side(term->args[1]);
@@ -80,10 +83,12 @@ loop::StmtPtr make_tile(const Tile& t, Dim row, int64_t rows, Dim column, int64_
     }
     return loop::make_for(lanes.second, ctx.constant(rows), loop::ForKind::Unroll, st);
   };
-  loop::StmtPtr init = over_rows(for_tile([&](Dim i, const expr::DimMap&, Dim) { return loop::make_store(acc.id, {i}, identity); }), {});
+  loop::StmtPtr init =
+      over_rows(for_tile([&](Dim i, const expr::DimMap&, Dim) { return loop::make_store(acc.id, {i}, identity); }), {});
   auto taps = [&](Scalar guard) {
     auto lanes = for_tile([&](Dim i, const expr::DimMap& at, Dim) {
-      loop::StmtPtr st = loop::make_store(acc.id, {i}, expr::make_cast(w.sum.accumulate, expr::substitute(t.body, at)), kind);
+      loop::StmtPtr st =
+          loop::make_store(acc.id, {i}, expr::make_cast(w.sum.accumulate, expr::substitute(t.body, at)), kind);
       return t.varying ? loop::make_if(expr::substitute(t.varying, at), st) : st;
     });
     loop::StmtPtr st = over_rows(lanes, guard);
@@ -118,7 +123,8 @@ loop::StmtPtr make_columns(const Tile& t, Dim row, int64_t rows, Dim first, Dim 
   auto blocks = [&](Dim from, Dim number, int64_t width) {
     if (number.is_const(0)) return;
     Dim i = ctx.index_symbol("v", number);
-    parts.push_back(loop::make_for(*i.as_symbol(), number, loop::ForKind::Serial, make_tile(t, row, rows, from + i * width, width, Dim())));
+    parts.push_back(loop::make_for(*i.as_symbol(), number, loop::ForKind::Serial,
+                                   make_tile(t, row, rows, from + i * width, width, Dim())));
   };
   Dim whole = floordiv(count, wide), rest = mod(count, wide);
   blocks(first, whole, wide);
@@ -129,7 +135,8 @@ loop::StmtPtr make_columns(const Tile& t, Dim row, int64_t rows, Dim first, Dim 
     at = at + single * lanes;
     rest = mod(rest, lanes);
   }
-  if (!rest.is_const(0)) parts.push_back(loop::make_if(expr::less(ctx.constant(0), rest), make_tile(t, row, rows, at, lanes, rest)));
+  if (!rest.is_const(0))
+    parts.push_back(loop::make_if(expr::less(ctx.constant(0), rest), make_tile(t, row, rows, at, lanes, rest)));
   return loop::make_block(std::move(parts));
 }
 
@@ -141,8 +148,10 @@ loop::StmtPtr make_window(const Window& w) {
   Tile t{w, g.body, {}, {}};
   if (g.guard)
     for (Scalar term : conjuncts_of(g.guard)) {
-      if (expr::uses_symbol(term, w.col.var)) t.varying = t.varying ? expr::logical_and(t.varying, term) : term;
-      else t.uniform.push_back(term);
+      if (expr::uses_symbol(term, w.col.var))
+        t.varying = t.varying ? expr::logical_and(t.varying, term) : term;
+      else
+        t.uniform.push_back(term);
     }
   Dim zero = ctx.constant(0);
   Dim first = w.col_first ? w.col_first : zero, count = w.col_count ? w.col_count : w.col.extent;
@@ -153,7 +162,8 @@ loop::StmtPtr make_window(const Window& w) {
   auto rows = [&](Dim from, Dim number, int64_t height) {
     if (number.is_const(0)) return;
     Dim i = ctx.index_symbol("rb", number);
-    parts.push_back(loop::make_for(*i.as_symbol(), number, loop::ForKind::Serial, make_columns(t, from + i * height, height, first, count)));
+    parts.push_back(loop::make_for(*i.as_symbol(), number, loop::ForKind::Serial,
+                                   make_columns(t, from + i * height, height, first, count)));
   };
   rows(row_first, whole, kRows);
   rows(row_first + whole * kRows, rest, 1);

@@ -1,5 +1,5 @@
-// Reductions vectorised along the output's innermost axis, over tiles of rows by columns: pooling windows, depthwise convolutions,
-// reductions of outer axes.
+// Reductions vectorised along the output's innermost axis, over tiles of rows by columns: pooling windows, depthwise
+// convolutions, reductions of outer axes.
 #pragma once
 #include "lower/stage_kernels.h"
 

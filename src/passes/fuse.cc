@@ -204,17 +204,12 @@ class Fuser {
     auto g = group_of(v);
     if (!g) return 0;
     switch (groups_[*g].kind) {
-      case GroupKind::Contraction:
-        return 4;
-      case GroupKind::Window:
-        return 3;
-      case GroupKind::Rows:
-        return 2;
-      case GroupKind::Map:
-        return 1;
+      case GroupKind::Contraction: return 4;
+      case GroupKind::Window: return 3;
+      case GroupKind::Rows: return 2;
+      case GroupKind::Map: return 1;
       case GroupKind::Opaque:
-      case GroupKind::View:
-        break;
+      case GroupKind::View: break;
     }
     return 0;
   }
@@ -248,8 +243,7 @@ class Fuser {
           return Joined{a.kind, 0};
         return std::nullopt;
       case GroupKind::Opaque:
-      case GroupKind::View:
-        return std::nullopt;
+      case GroupKind::View: return std::nullopt;
     }
     return std::nullopt;
   }
