@@ -30,25 +30,32 @@ ValueId cast_sure(ImportState& state, ValueId v, DType to, const LocPtr& loc) {
   return append_sure(state, "math.cast", Attrs{{"to", to}}, {v}, loc);
 }
 
-// A tensor whose elements are sizes: made from the sizes, then given its type and shape.
+ValueId append_dims(ImportState& state, std::vector<Dim> values, DType t, const LocPtr& loc) {
+  return cast_sure(state, append_sure(state, "array.from_dims", Attrs{{"values", std::move(values)}}, {}, loc), t, loc);
+}
+
+// A tensor whose elements are sizes: made from the sizes, then given its type and shape. Constant floats among them are
+// chosen by a mask.
 ValueId append_known(ImportState& state, const Known& k, const LocPtr& loc) {
+  const Dim zero = state.ctx.constant(0), one = state.ctx.constant(1);
+  int64_t n = static_cast<int64_t>(k.elements.size());
   std::vector<Dim> nums, dens;
-  bool is_ratio = false;
+  Known constants{k.dtype, {n}, {}}, mask{DType::Bool, {n}, {}};
+  bool is_ratio = false, has_real = false;
   for (const Element& e : k.elements) {
-    if (e.kind == Element::Kind::Real) {
-      // A constant beside symbolic elements: fold_array only mixes those that are whole numbers.
-      nums.push_back(state.ctx.constant(static_cast<int64_t>(e.real)));
-      dens.push_back(state.ctx.constant(1));
-      continue;
-    }
-    nums.push_back(e.num);
-    dens.push_back(e.kind == Element::Kind::Ratio ? e.den : state.ctx.constant(1));
+    bool is_real = e.kind == Element::Kind::Real;
+    nums.push_back(is_real ? zero : e.num);
+    dens.push_back(e.kind == Element::Kind::Ratio ? e.den : one);
+    constants.elements.push_back(is_real ? e : Element::make_real(0));
+    mask.elements.push_back(Element::make_int(is_real ? one : zero));
     is_ratio = is_ratio || !dens.back().is_const(1);
+    has_real = has_real || is_real;
   }
-  ValueId v = cast_sure(state, append_sure(state, "array.from_dims", Attrs{{"values", nums}}, {}, loc), k.dtype, loc);
-  if (is_ratio) {
-    ValueId d = cast_sure(state, append_sure(state, "array.from_dims", Attrs{{"values", dens}}, {}, loc), k.dtype, loc);
-    v = append_sure(state, "math.div", {}, {v, d}, loc);
+  ValueId v = append_dims(state, nums, k.dtype, loc);
+  if (is_ratio) v = append_sure(state, "math.div", {}, {v, append_dims(state, dens, k.dtype, loc)}, loc);
+  if (has_real) {
+    ValueId is_constant = append_constant(state, constant_of(mask), loc);
+    v = append_sure(state, "math.where", {}, {is_constant, append_constant(state, constant_of(constants), loc), v}, loc);
   }
   if (k.shape.size() == 1) return v;
   std::vector<Dim> dims;

@@ -83,6 +83,16 @@ TEST(ShapeFolding, FoldedSizesCanBeData) {
   EXPECT_EQ(o.type, "f32[3]");
 }
 
+TEST(ShapeFolding, FoldedFloatsBesideConstantsKeepTheirValues) {
+  Outcome o = import_nodes({node("Shape", {"x"}, {"s"}), node("Cast", {"s"}, {"f"}, "", {int_attr("to", 1)}),
+                            node("Concat", {"f", "half"}, {"y"}, "", {int_attr("axis", 0)})},
+                           {f32_tensor("half", {1}, {0.5f})});
+  EXPECT_EQ(o.error, "");
+  EXPECT_EQ(o.type, "f32[4]");
+  // The sizes, their cast, the mask, the constants and the choice.
+  EXPECT_EQ(o.nodes, 5u);
+}
+
 TEST(ShapeFolding, AxesMovedFromAttributesToInputs) {
   EXPECT_EQ(import_nodes({node("Unsqueeze", {"x"}, {"y"}, "", {ints_attr("axes", {0, -1})})}, {}, 11).type,
             "f32[1, batch, seq, 12, 1]");
