@@ -72,13 +72,10 @@ void throw_status(pliant_status status, const std::string& where) {
   switch (status) {
     case PLIANT_FILE_ERROR:
     case PLIANT_BAD_ARTIFACT:
-    case PLIANT_UNSUPPORTED_CPU:
-      throw ArtifactError(text);
+    case PLIANT_UNSUPPORTED_CPU: throw ArtifactError(text);
     case PLIANT_INVALID_ARGUMENT:
-    case PLIANT_BAD_INPUT:
-      throw InputError(text);
-    default:
-      throw RunError(text);
+    case PLIANT_BAD_INPUT: throw InputError(text);
+    default: throw RunError(text);
   }
 }
 

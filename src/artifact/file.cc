@@ -38,7 +38,7 @@ using Bytes = std::span<const std::byte>;
 
 // Where the constants of all variants go: equal bytes share one place.
 struct ConstantPlaces {
-  std::vector<std::vector<ConstantDesc>> of;  // [variant][constant]
+  std::vector<std::vector<ConstantDesc>> of;         // [variant][constant]
   std::vector<std::pair<uint64_t, Bytes>> contents;  // offset, bytes; ascending
   uint64_t bytes = 0;
 };
@@ -164,8 +164,9 @@ bool check_frame(Bytes bytes, const ReadOptions& options, Header& header, Digest
     return fail(error, "the file has format version " + std::to_string(header.version) + " but this runtime reads version " +
                            std::to_string(kFormatVersion) + "; compile the model again");
   if (header.file_bytes != bytes.size())
-    return fail(error, (header.file_bytes > bytes.size() ? "the file is cut short: it has " : "the file is too long: it has ") +
-                           std::to_string(bytes.size()) + " bytes but should have " + std::to_string(header.file_bytes));
+    return fail(error,
+                (header.file_bytes > bytes.size() ? "the file is cut short: it has " : "the file is too long: it has ") +
+                    std::to_string(bytes.size()) + " bytes but should have " + std::to_string(header.file_bytes));
   std::memcpy(digest.data(), bytes.data() + bytes.size() - kDigestBytes, kDigestBytes);
   if (options.check_digest && digest_of(bytes.first(bytes.size() - kDigestBytes), options.threads) != digest)
     return fail(error, "the file is damaged: its contents do not match its digest");
@@ -179,9 +180,9 @@ bool check_sections(std::span<const Section> sections, uint64_t end, std::string
   for (size_t i = 0; i < sections.size(); ++i) {
     const Section& s = sections[i];
     const bool tables = i < variants, constants = i + 1 == sections.size();
-    const auto kind = tables ? SectionKind::Tables
-                             : constants ? SectionKind::Constants
-                                         : static_cast<SectionKind>(1 + (i - variants) % 3);
+    const auto kind = tables      ? SectionKind::Tables
+                      : constants ? SectionKind::Constants
+                                  : static_cast<SectionKind>(1 + (i - variants) % 3);
     const size_t variant = tables ? i : constants ? 0 : (i - variants) / 3;
     if (s.kind != kind || s.variant != variant)
       return fail(error, "section " + std::to_string(i) + " of the file is of the wrong kind");
@@ -194,7 +195,9 @@ bool check_sections(std::span<const Section> sections, uint64_t end, std::string
 
 }  // namespace
 
-bool has_magic(Bytes bytes) { return bytes.size() >= sizeof kMagic && std::memcmp(bytes.data(), kMagic, sizeof kMagic) == 0; }
+bool has_magic(Bytes bytes) {
+  return bytes.size() >= sizeof kMagic && std::memcmp(bytes.data(), kMagic, sizeof kMagic) == 0;
+}
 
 std::vector<std::byte> write_file(std::span<const Variant> variants) {
   const Plan plan = plan_file(variants);
@@ -240,7 +243,8 @@ bool open_file(Bytes bytes, const ReadOptions& options, FileView& out, std::stri
 
 bool read_program(const FileView& view, size_t variant, Program& out, std::string& error) {
   const VariantView& v = view.variants[variant];
-  if (!decode_tables(v.tables, out)) return fail(error, "the tables of variant " + std::to_string(variant) + " are malformed");
+  if (!decode_tables(v.tables, out))
+    return fail(error, "the tables of variant " + std::to_string(variant) + " are malformed");
   out.image.text.assign(v.text.begin(), v.text.end());
   out.image.rodata.assign(v.rodata.begin(), v.rodata.end());
   out.image.data.assign(v.data.begin(), v.data.end());

@@ -5,12 +5,12 @@
 //   sections  Program (tables, as in program_bytes.h), Text, Rodata, Data of each variant; Constants, shared by all
 //   digest    32 bytes, the end of the file
 //
-// Text, Rodata, Data and Constants begin at multiples of 4096, each constant at a multiple of 64 within its section, so that the
-// constants are used where the file is mapped. The digest is the SHA-256 of the SHA-256s of the consecutive 1 MiB pieces of
-// everything before it: pieces are checked in parallel. The same variants give the same bytes.
+// Text, Rodata, Data and Constants begin at multiples of 4096, each constant at a multiple of 64 within its section, so that
+// the constants are used where the file is mapped. The digest is the SHA-256 of the SHA-256s of the consecutive 1 MiB pieces
+// of everything before it: pieces are checked in parallel. The same variants give the same bytes.
 //
-// A variant is the whole program compiled for one target; the loader takes the first whose features the CPU has, so writers put
-// the most demanding first.
+// A variant is the whole program compiled for one target; the loader takes the first whose features the CPU has, so writers
+// put the most demanding first.
 #pragma once
 #include <array>
 #include <functional>
@@ -60,7 +60,8 @@ struct FileView {
 // Reads untrusted bytes: false with one sentence in `error` that says what is wrong. Takes time and memory in proportion to
 // the bytes given.
 bool open_file(std::span<const std::byte> bytes, const ReadOptions& options, FileView& out, std::string& error);
-// Decodes and verifies (artifact/verify.h) one variant. Program::image holds copies; ConstantDescs are inside view.constants.
+// Decodes and verifies (artifact/verify.h) one variant. Program::image holds copies; ConstantDescs are inside
+// view.constants.
 bool read_program(const FileView& view, size_t variant, Program& out, std::string& error);
 
 // The first bytes of every .pliant file.

@@ -134,7 +134,8 @@ TEST(file, refuses_flipped_bits) {
   }
 }
 
-// Damage that the digest vouches for reaches the table decoder and the verifier: anything may come out but a crash or a hang.
+// Damage that the digest vouches for reaches the table decoder and the verifier: anything may come out but a crash or a
+// hang.
 TEST(file, survives_damage_behind_the_digest) {
   const Written w;
   FileView view;

@@ -1,8 +1,8 @@
 // What an artifact holds, as plain structs: written by emit, read by the runtime. artifact/file.h gives the bytes on disk.
 //
-// A run: bind symbols from the inputs' axes and elements into integer slots, check the inputs' shapes, then execute `code`. Shape
-// programs fill further slots from those known; buffer sizes, task counts and output shapes are slots or immediates. Slots known after
-// shape program 0 form the key of the plan cache.
+// A run: bind symbols from the inputs' axes and elements into integer slots, check the inputs' shapes, then execute `code`.
+// Shape programs fill further slots from those known; buffer sizes, task counts and output shapes are slots or immediates.
+// Slots known after shape program 0 form the key of the plan cache.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -50,7 +50,7 @@ struct Check {
   enum class Kind : uint8_t { Equal, LessEqual, Broadcast /* a is 1 or b */ };
   Kind kind = Kind::Equal;
   Int a, b;
-  std::string where;    // the model's node
+  std::string where;  // the model's node
   std::string message;
 };
 // Native code `void(int64_t* slots)` that fills slots from slots; then its checks are tested in order.
@@ -95,7 +95,7 @@ struct CallDesc {
   std::vector<Arg> args;
   std::vector<Int> ints;  // KernelFrame::ints
   Int tasks, work, scratch;
-  std::string where;      // the model's nodes
+  std::string where;  // the model's nodes
 };
 // A call of a function of the runtime by name (sorting, selection); `ints` and `text` are its parameters. `result_slots`
 // receives counts that become known.
@@ -145,22 +145,22 @@ struct Relocation {
   uint64_t offset = 0;  // into `data`
   uint64_t addend = 0;
 };
-// Native code of one target. `text` is position independent and reaches `rodata` and `data` relative to itself: the three are
-// mapped one after the other, each at a multiple of 4096 bytes, text first.
+// Native code of one target. `text` is position independent and reaches `rodata` and `data` relative to itself: the three
+// are mapped one after the other, each at a multiple of 4096 bytes, text first.
 struct NativeImage {
   std::string target;                 // `x86-64-v4`
   std::vector<std::string> features;  // CPU features the code needs: `avx512f`, `avx512vl` …
   std::vector<std::byte> text, rodata, data;
   std::vector<Relocation> relocations;
-  std::vector<std::string> imports;   // names from runtime/imports.def
+  std::vector<std::string> imports;  // names from runtime/imports.def
 };
 
 struct Program {
-  std::string model;             // the model file's name
-  std::string producer;          // `pliant 0.1.0`
+  std::string model;     // the model file's name
+  std::string producer;  // `pliant 0.1.0`
   std::string precision = "fp32";
   uint32_t slot_count = 0;
-  uint32_t key_slots = 0;        // slots [0, key_slots) are set by `binds` and form the plan-cache key
+  uint32_t key_slots = 0;               // slots [0, key_slots) are set by `binds` and form the plan-cache key
   std::vector<std::string> slot_names;  // for the key slots
   std::vector<TensorDesc> inputs, outputs;
   std::vector<Bind> binds;
@@ -181,10 +181,10 @@ struct Program {
 // runs tasks [task_begin, task_end) and gives 0, or 1 + the number of the fault that stopped it. Kernels write nothing but
 // their output buffers, their scratch and the fault values.
 struct KernelFrame {
-  void* const* buffers;        // one an argument
-  const int64_t* ints;         // values of CallDesc::ints
-  std::byte* scratch;          // 64-byte aligned, this thread's
-  int64_t* fault_values;       // room for 8
+  void* const* buffers;   // one an argument
+  const int64_t* ints;    // values of CallDesc::ints
+  std::byte* scratch;     // 64-byte aligned, this thread's
+  int64_t* fault_values;  // room for 8
 };
 using KernelFn = uint32_t (*)(const KernelFrame*, int64_t, int64_t);
 using ShapeFn = void (*)(int64_t*);

@@ -44,8 +44,9 @@ void fields(auto& a, Is<Instr> auto& x) { a(x.op, x.a, x.b, x.c); }
 void fields(auto& a, Is<Relocation> auto& x) { a(x.kind, x.offset, x.addend); }
 void fields(auto& a, Is<Program> auto& x) {
   a(x.image.target, x.image.features);
-  a(x.model, x.producer, x.precision, x.slot_count, x.key_slots, x.slot_names, x.inputs, x.outputs, x.binds, x.shape_programs,
-    x.buffers, x.kernels, x.calls, x.externs, x.copies, x.reads, x.code, x.constants, x.image.relocations, x.image.imports);
+  a(x.model, x.producer, x.precision, x.slot_count, x.key_slots, x.slot_names, x.inputs, x.outputs, x.binds,
+    x.shape_programs, x.buffers, x.kernels, x.calls, x.externs, x.copies, x.reads, x.code, x.constants, x.image.relocations,
+    x.image.imports);
 }
 
 class Encoder {

@@ -10,8 +10,8 @@
 namespace pliant::artifact {
 
 std::vector<std::byte> encode_tables(const Program& program);
-// False when the bytes are no tables: cut short, left over, or a value out of its type's range. Takes memory in proportion to
-// the bytes.
+// False when the bytes are no tables: cut short, left over, or a value out of its type's range. Takes memory in proportion
+// to the bytes.
 bool decode_tables(std::span<const std::byte> bytes, Program& out);
 // Only the target and the features, which stand first.
 bool decode_target(std::span<const std::byte> bytes, std::string& target, std::vector<std::string>& features);

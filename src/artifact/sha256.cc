@@ -17,12 +17,13 @@ namespace {
 
 // The first 32 bits of the fractional parts of the cube roots of the first 64 primes.
 alignas(16) constexpr uint32_t kRound[64] = {
-    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5, 0xd807aa98, 0x12835b01, 0x243185be,
-    0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174, 0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa,
-    0x5cb0a9dc, 0x76f988da, 0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967, 0x27b70a85,
-    0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85, 0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3,
-    0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070, 0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f,
-    0x682e6ff3, 0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
+    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5, 0xd807aa98, 0x12835b01,
+    0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174, 0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc,
+    0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da, 0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147,
+    0x06ca6351, 0x14292967, 0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070, 0x19a4c116, 0x1e376c08,
+    0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3, 0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208,
+    0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
 uint32_t big_endian(const std::byte* p) {
   uint32_t v;
@@ -38,8 +39,8 @@ PLIANT_INLINE void rotate_xor(T& sum, const T& x) {
   sum ^= x >> N | x << (32 - N);
 }
 template <class T>
-PLIANT_INLINE void one_round(const T& a, const T& b, const T& c, T& d, const T& e, const T& f, const T& g, T& h, const T& word,
-                             uint32_t constant) {
+PLIANT_INLINE void one_round(const T& a, const T& b, const T& c, T& d, const T& e, const T& f, const T& g, T& h,
+                             const T& word, uint32_t constant) {
   T sum1 = e ^ e, sum0 = sum1;
   rotate_xor<6>(sum1, e), rotate_xor<11>(sum1, e), rotate_xor<25>(sum1, e);
   rotate_xor<2>(sum0, a), rotate_xor<13>(sum0, a), rotate_xor<22>(sum0, a);
@@ -92,7 +93,8 @@ bool has_sha_instructions() {
 }
 
 // Four rounds at a time: the instructions keep the state as the halves (a b e f) and (c d g h).
-__attribute__((target("sha,sse4.1,ssse3"))) void instruction_blocks(uint32_t state[8], const std::byte* data, size_t blocks) {
+__attribute__((target("sha,sse4.1,ssse3"))) void instruction_blocks(uint32_t state[8], const std::byte* data,
+                                                                    size_t blocks) {
   const __m128i swap = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
   __m128i dcba = _mm_loadu_si128(reinterpret_cast<const __m128i*>(state));
   __m128i hgfe = _mm_loadu_si128(reinterpret_cast<const __m128i*>(state + 4));
@@ -139,7 +141,8 @@ __attribute__((target("avx2"))) void lane_blocks(Lanes state[8], const std::byte
 }
 #endif
 
-constexpr uint32_t kInitial[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+constexpr uint32_t kInitial[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                  0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
 
 Sha256 to_bytes(const uint32_t state[8]) {
   Sha256 out;

@@ -55,7 +55,8 @@ TEST(sha256, lanes_agree_with_single_messages) {
   for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<std::byte>(i * 131 + (i >> 9) * 7 + (i >> 20));
   Sha256 lanes[kDigestLanes];
   sha256_lanes(data.data(), lanes);
-  for (size_t i = 0; i < kDigestLanes; ++i) EXPECT_EQ(hex(lanes[i]), hex(sha256({data.data() + i * kDigestPiece, kDigestPiece}))) << i;
+  for (size_t i = 0; i < kDigestLanes; ++i)
+    EXPECT_EQ(hex(lanes[i]), hex(sha256({data.data() + i * kDigestPiece, kDigestPiece}))) << i;
 }
 
 TEST(digest, does_not_depend_on_threads_or_pieces) {
@@ -64,7 +65,8 @@ TEST(digest, does_not_depend_on_threads_or_pieces) {
   const Sha256 expected = digest_of(data, 1);
   EXPECT_EQ(digest_of(data, 4), expected);
   DigestStream s;
-  for (size_t at = 0; at < data.size(); at += 777'777) s.update(std::span(data).subspan(at, std::min<size_t>(777'777, data.size() - at)));
+  for (size_t at = 0; at < data.size(); at += 777'777)
+    s.update(std::span(data).subspan(at, std::min<size_t>(777'777, data.size() - at)));
   EXPECT_EQ(s.finish(), expected);
   DigestStream nothing;
   EXPECT_EQ(nothing.finish(), digest_of({}, 1));

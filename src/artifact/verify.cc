@@ -25,8 +25,8 @@ class Verifier {
   Verifier(const Program& program, uint64_t constants_bytes, std::string& error)
       : p_(program), constants_bytes_(constants_bytes), error_(error) {}
   bool run() {
-    return sizes() && image() && constants() && descs() && binds() && shapes() && buffers() && calls() && externs() && copies() &&
-           reads() && code() && buffer_uses();
+    return sizes() && image() && constants() && descs() && binds() && shapes() && buffers() && calls() && externs() &&
+           copies() && reads() && code() && buffer_uses();
   }
 
  private:
@@ -57,7 +57,8 @@ class Verifier {
   bool sizes() {
     if (p_.slot_count > kMaxSlots) return fail("slot count", p_.slot_count, "is over the limit");
     if (p_.key_slots > p_.slot_count) return fail("key slot count", p_.key_slots, "is over the slot count");
-    if (p_.slot_names.size() != p_.key_slots) return fail("slot name count", p_.slot_names.size(), "is not the key slot count");
+    if (p_.slot_names.size() != p_.key_slots)
+      return fail("slot name count", p_.slot_names.size(), "is not the key slot count");
     if (p_.code.empty() || p_.code.size() > kMaxCode) return fail("code size", p_.code.size(), "is out of range");
     return true;
   }
@@ -108,7 +109,8 @@ class Verifier {
         return fail("input", i, "has a default of another size");
     }
     for (size_t i = 0; i < p_.outputs.size(); ++i)
-      if (!axes(p_.outputs[i]) || p_.outputs[i].default_constant != -1) return fail("output", i, "has a bad axis or a default");
+      if (!axes(p_.outputs[i]) || p_.outputs[i].default_constant != -1)
+        return fail("output", i, "has a bad axis or a default");
     return true;
   }
 
@@ -215,7 +217,8 @@ class Verifier {
         return fail("instruction", i, std::string("(") + row.name + ") has an operand out of range");
     }
     const Opcode last = p_.code.back().op;
-    if (last != Opcode::Return && last != Opcode::Jump) return fail("instruction", p_.code.size() - 1, "is the last but falls through");
+    if (last != Opcode::Return && last != Opcode::Jump)
+      return fail("instruction", p_.code.size() - 1, "is the last but falls through");
     return true;
   }
 
@@ -233,7 +236,8 @@ class Verifier {
     const Instr& in = p_.code[at];
     switch (in.op) {
       case Opcode::Call: return are_usable(p_.calls[in.a].args, at, planned);
-      case Opcode::Extern: return are_usable(p_.externs[in.a].inputs, at, planned) && are_usable(p_.externs[in.a].outputs, at, planned);
+      case Opcode::Extern:
+        return are_usable(p_.externs[in.a].inputs, at, planned) && are_usable(p_.externs[in.a].outputs, at, planned);
       case Opcode::Copy: return is_usable(p_.copies[in.a].from, at, planned) && is_usable(p_.copies[in.a].to, at, planned);
       case Opcode::Read: return is_usable(p_.reads[in.a].from, at, planned);
       default: return true;

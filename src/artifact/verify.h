@@ -1,4 +1,5 @@
-// The load-time verifier: after it, the VM executes a program without checking indices, slots, code positions or argument kinds.
+// The load-time verifier: after it, the VM executes a program without checking indices, slots, code positions or argument
+// kinds.
 #pragma once
 #include <string>
 

@@ -15,20 +15,35 @@ Program full_program() {
   p.slot_count = 6;
   p.key_slots = 2;
   p.slot_names = {"batch", "seq"};
-  p.inputs = {{"x", DType::F32, {{slot(0), "batch"}, {slot(1), "seq"}, {imm(3), "3"}}, -1}, {"k", DType::I64, {{imm(8), "8"}}, 1}};
+  p.inputs = {{"x", DType::F32, {{slot(0), "batch"}, {slot(1), "seq"}, {imm(3), "3"}}, -1},
+              {"k", DType::I64, {{imm(8), "8"}}, 1}};
   p.outputs = {{"y", DType::F32, {{slot(0), "batch"}, {slot(4), "count"}}, -1}};
-  p.binds = {{0, 0, 0, false, "batch", 1, 64, 1}, {0, 1, 1, false, "seq", 0, INT64_MAX, 8}, {1, 7, 1, true, "seq", -5, 5, 1}};
+  p.binds = {
+      {0, 0, 0, false, "batch", 1, 64, 1}, {0, 1, 1, false, "seq", 0, INT64_MAX, 8}, {1, 7, 1, true, "seq", -5, 5, 1}};
   p.shape_programs = {{16, true, {{Check::Kind::Broadcast, slot(1), imm(-7), "node \"a\"", "{a} and {b}"}}}, {0, false, {}}};
   p.buffers = {{slot(3), 0, 2, 4}, {imm(640), 1, 6, 7}};
   p.kernels = {{"gemm", 32, {{"node \"g\"", "index {0}"}}}, {"add", 48, {}}};
-  p.calls = {{0, {{Arg::Kind::Input, 0, imm(0)}, {Arg::Kind::Constant, 0, imm(64)}, {Arg::Kind::Buffer, 0, slot(3)}}, {slot(0), imm(-9)},
-              slot(2), imm(1000), imm(256), "node \"g\""}};
-  p.externs = {{"nonzero", {{Arg::Kind::Buffer, 0, imm(0)}}, {{slot(0), imm(3)}}, {DType::F32}, {{Arg::Kind::Buffer, 0, imm(0)}},
-                {DType::I64}, {imm(4)}, {4}, "node \"n\""}};
+  p.calls = {{0,
+              {{Arg::Kind::Input, 0, imm(0)}, {Arg::Kind::Constant, 0, imm(64)}, {Arg::Kind::Buffer, 0, slot(3)}},
+              {slot(0), imm(-9)},
+              slot(2),
+              imm(1000),
+              imm(256),
+              "node \"g\""}};
+  p.externs = {{"nonzero",
+                {{Arg::Kind::Buffer, 0, imm(0)}},
+                {{slot(0), imm(3)}},
+                {DType::F32},
+                {{Arg::Kind::Buffer, 0, imm(0)}},
+                {DType::I64},
+                {imm(4)},
+                {4},
+                "node \"n\""}};
   p.copies = {{{Arg::Kind::Buffer, 1, imm(0)}, {Arg::Kind::Output, 0, imm(0)}, slot(5)}};
   p.reads = {{{Arg::Kind::Input, 1, imm(0)}, DType::I64, 2, 5}};
-  p.code = {{Opcode::Shape, 0, 0}, {Opcode::Plan, 0, 0},       {Opcode::Call, 0, 0},     {Opcode::Extern, 0, 0}, {Opcode::JumpZero, 0, 9, 4},
-            {Opcode::Plan, 0, 1},  {Opcode::Move, 0, 5, 4},    {Opcode::Copy, 0, 0},     {Opcode::Read, 0, 0},   {Opcode::Return, 0}};
+  p.code = {{Opcode::Shape, 0, 0},       {Opcode::Plan, 0, 0}, {Opcode::Call, 0, 0},    {Opcode::Extern, 0, 0},
+            {Opcode::JumpZero, 0, 9, 4}, {Opcode::Plan, 0, 1}, {Opcode::Move, 0, 5, 4}, {Opcode::Copy, 0, 0},
+            {Opcode::Read, 0, 0},        {Opcode::Return, 0}};
   p.constants = {{0, 1000}, {1024, 64}, {1088, 0}, {0, 1000}, {1088, 70'000}};
   p.image.target = "x86-64-v3";
   p.image.features = {"avx2", "fma"};
@@ -49,7 +64,9 @@ std::string error_of(const std::function<void(Program&)>& change) {
   return verify(p, 71'088, error) ? "" : error.substr(std::string("the program is malformed: ").size());
 }
 
-TEST(verify, accepts_a_good_program) { EXPECT_EQ(error_of([](Program&) {}), ""); }
+TEST(verify, accepts_a_good_program) {
+  EXPECT_EQ(error_of([](Program&) {}), "");
+}
 
 TEST(verify, sizes_and_image) {
   EXPECT_EQ(error_of([](Program& p) { p.slot_count = 1u << 30; }), "slot count 1073741824 is over the limit");
@@ -85,7 +102,8 @@ TEST(verify, tensors_and_binds) {
 
 TEST(verify, tables_of_code) {
   EXPECT_EQ(error_of([](Program& p) { p.shape_programs[0].code_offset = 100; }), "shape program 0 begins outside the text");
-  EXPECT_EQ(error_of([](Program& p) { p.shape_programs[0].checks[0].a = slot(6); }), "shape program 0 checks a slot that is none");
+  EXPECT_EQ(error_of([](Program& p) { p.shape_programs[0].checks[0].a = slot(6); }),
+            "shape program 0 checks a slot that is none");
   EXPECT_EQ(error_of([](Program& p) { p.buffers[0].bytes = imm(-1); }), "buffer 0 has a bad size, epoch or range");
   EXPECT_EQ(error_of([](Program& p) { p.buffers[0].epoch = kMaxEpochs; }), "buffer 0 has a bad size, epoch or range");
   EXPECT_EQ(error_of([](Program& p) { p.buffers[0].last = 10; }), "buffer 0 has a bad size, epoch or range");
@@ -96,8 +114,10 @@ TEST(verify, tables_of_code) {
   EXPECT_EQ(error_of([](Program& p) { p.calls[0].args[2].byte_offset = imm(-1); }), "call 0 has a bad argument");
   EXPECT_EQ(error_of([](Program& p) { p.calls[0].ints[0] = slot(6); }), "call 0 has a bad integer");
   EXPECT_EQ(error_of([](Program& p) { p.calls[0].scratch = imm(-1); }), "call 0 has a bad integer");
-  EXPECT_EQ(error_of([](Program& p) { p.externs[0].input_dtypes.clear(); }), "runtime call 0 has lists of different lengths");
-  EXPECT_EQ(error_of([](Program& p) { p.externs[0].outputs[0].kind = Arg::Kind::Constant; }), "runtime call 0 has a bad output");
+  EXPECT_EQ(error_of([](Program& p) { p.externs[0].input_dtypes.clear(); }),
+            "runtime call 0 has lists of different lengths");
+  EXPECT_EQ(error_of([](Program& p) { p.externs[0].outputs[0].kind = Arg::Kind::Constant; }),
+            "runtime call 0 has a bad output");
   EXPECT_EQ(error_of([](Program& p) { p.externs[0].input_shapes[0][0] = slot(77); }), "runtime call 0 has a bad shape");
   EXPECT_EQ(error_of([](Program& p) { p.externs[0].result_slots[0] = 6; }), "runtime call 0 gives a result to no slot");
   EXPECT_EQ(error_of([](Program& p) { p.copies[0].to.kind = Arg::Kind::Input; }), "copy 0 is bad");
@@ -114,7 +134,8 @@ TEST(verify, instructions) {
 }
 
 TEST(verify, buffers_are_planned_on_every_path_and_alive) {
-  EXPECT_EQ(error_of([](Program& p) { p.code[1] = {Opcode::Move, 0, 0, 0}; }), "instruction 2 uses a buffer that holds nothing there");
+  EXPECT_EQ(error_of([](Program& p) { p.code[1] = {Opcode::Move, 0, 0, 0}; }),
+            "instruction 2 uses a buffer that holds nothing there");
   EXPECT_EQ(error_of([](Program& p) { p.buffers[0].last = 2; }), "instruction 3 uses a buffer that holds nothing there");
   // The jump around the plan of epoch 1.
   EXPECT_EQ(error_of([](Program& p) { p.code[4].a = 6; }), "instruction 7 uses a buffer that holds nothing there");

@@ -9,8 +9,8 @@
 
 namespace pliant::codegen {
 
-// Fills slots: for each (slot, expression) in order, slots[slot] = expression, where the expression's symbols are read from the
-// slots that `symbol_slots` gives (indexed by symbol id, -1 for none).
+// Fills slots: for each (slot, expression) in order, slots[slot] = expression, where the expression's symbols are read from
+// the slots that `symbol_slots` gives (indexed by symbol id, -1 for none).
 struct ShapeFunction {
   std::string name;
   std::vector<std::pair<uint32_t, expr::Dim>> assignments;
@@ -22,9 +22,9 @@ struct KernelSource {
   std::vector<expr::SymbolId> ints;
 };
 struct Options {
-  int opt_level = 3;       // 0 to 3: 0 keeps loops scalar and unoptimised, 3 is everything
-  int threads = 1;         // for compiling
-  std::string dump_dir;    // when set: .ll and .s of each module, and kernels.txt, where each function lies in the text
+  int opt_level = 3;     // 0 to 3: 0 keeps loops scalar and unoptimised, 3 is everything
+  int threads = 1;       // for compiling
+  std::string dump_dir;  // when set: .ll and .s of each module, and kernels.txt, where each function lies in the text
 };
 struct Compiled {
   artifact::NativeImage image;
@@ -32,11 +32,11 @@ struct Compiled {
   std::vector<uint64_t> shape_offsets;
 };
 // The task grid of a kernel is the product of its outermost Parallel extents (1 without one).
-Result<Compiled> compile(const std::vector<KernelSource>& kernels, const std::vector<ShapeFunction>& shapes, expr::Context& ctx,
-                         const Target& target, const Options& options);
+Result<Compiled> compile(const std::vector<KernelSource>& kernels, const std::vector<ShapeFunction>& shapes,
+                         expr::Context& ctx, const Target& target, const Options& options);
 
-// Legalisation: rewrites Scalars that the target has no instruction for (exp, tanh, erf, pow, float remainder, half arithmetic, …)
-// into ones that it has. Functions of floats are polynomials with bounded error, documented beside each.
+// Legalisation: rewrites Scalars that the target has no instruction for (exp, tanh, erf, pow, float remainder, half
+// arithmetic, …) into ones that it has. Functions of floats are polynomials with bounded error, documented beside each.
 loop::Function legalize(const loop::Function& f, expr::Context& ctx, const Target& target);
 
 }  // namespace pliant::codegen

@@ -1,7 +1,7 @@
 // compile(): legalise, share equal kernels, fill units, generate code in parallel, link.
 //
-// The result depends only on the kernels: units have a fixed size, are filled in order by one thread (expressions are interned, so
-// the order of building decides the order of terms), and are linked in order. Threads only run LLVM.
+// The result depends only on the kernels: units have a fixed size, are filled in order by one thread (expressions are
+// interned, so the order of building decides the order of terms), and are linked in order. Threads only run LLVM.
 #include <algorithm>
 #include <atomic>
 #include <exception>
@@ -59,12 +59,12 @@ void write_map(const std::string& dir, const std::vector<std::string>& symbols, 
 
 }  // namespace
 
-Result<Compiled> compile(const std::vector<KernelSource>& kernels, const std::vector<ShapeFunction>& shapes, expr::Context& ctx,
-                         const Target& target, const Options& options) {
+Result<Compiled> compile(const std::vector<KernelSource>& kernels, const std::vector<ShapeFunction>& shapes,
+                         expr::Context& ctx, const Target& target, const Options& options) {
   const int level = std::clamp(options.opt_level, 0, 3);
   // Kernels that differ only in names are one.
   std::map<std::string, size_t> known;
-  std::vector<size_t> unique;           // indices of kernels
+  std::vector<size_t> unique;  // indices of kernels
   std::vector<size_t> number_of(kernels.size());
   for (size_t i = 0; i < kernels.size(); ++i) {
     auto [it, is_new] = known.try_emplace(fingerprint(kernels[i], ctx), unique.size());

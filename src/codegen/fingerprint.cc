@@ -91,7 +91,9 @@ class Writer {
     for (expr::Dim d : s->index) dim(d);
   }
 
-  void buffer_id(loop::BufferId id) { number(static_cast<int64_t>(buffers_.try_emplace(id, buffers_.size()).first->second)); }
+  void buffer_id(loop::BufferId id) {
+    number(static_cast<int64_t>(buffers_.try_emplace(id, buffers_.size()).first->second));
+  }
 
   void buffer(const loop::Buffer& b) {
     word('b');

@@ -7,7 +7,8 @@
 
 namespace pliant::codegen {
 
-// The outermost perfectly nested Parallel loops, outermost first, and what they run. Allocs above or between them belong to each task.
+// The outermost perfectly nested Parallel loops, outermost first, and what they run. Allocs above or between them belong to
+// each task.
 struct TaskGrid {
   std::vector<loop::StmtPtr> loops;
   std::vector<loop::StmtPtr> allocs;

@@ -1,5 +1,5 @@
-// For tests: compiles kernels given as text, maps the image as the runtime would, runs it on buffers that end at an unmapped page, and compares
-// with loop::interpret.
+// For tests: compiles kernels given as text, maps the image as the runtime would, runs it on buffers that end at an unmapped
+// page, and compares with loop::interpret.
 #pragma once
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -147,7 +147,8 @@ class Kernel {
     std::vector<std::byte> scratch(static_cast<size_t>(scratch_size) + 64);
     auto address = reinterpret_cast<uintptr_t>(scratch.data());
     fault_values.assign(8, 0);
-    artifact::KernelFrame frame{pointers.data(), values.data(), scratch.data() + (64 - address % 64) % 64, fault_values.data()};
+    artifact::KernelFrame frame{pointers.data(), values.data(), scratch.data() + (64 - address % 64) % 64,
+                                fault_values.data()};
     // In three slices, as threads would.
     const int64_t tasks = evaluate(task_count(function, ctx));
     for (int64_t k = 0; k < 3; ++k) {

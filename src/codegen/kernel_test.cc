@@ -91,7 +91,9 @@ std::vector<std::string> several_kernels() {
   std::vector<std::string> texts;
   for (int i = 1; i < 14; ++i) {
     const std::string k = std::to_string(i);
-    texts.push_back("kernel k" + k + "(%x: f32[n], %y: f32[n] out) { for o in floordiv(n + 15, 16) { for vector v in 16 { if index(o*16 + v) < index(n) { %y[o*16 + v] = exp(%x[o*16 + v] * " +
+    texts.push_back("kernel k" + k +
+                    "(%x: f32[n], %y: f32[n] out) { for o in floordiv(n + 15, 16) { for vector v in 16 { if index(o*16 + v) "
+                    "< index(n) { %y[o*16 + v] = exp(%x[o*16 + v] * " +
                     k + "f32) + pow(%x[o*16 + v], 1.5f32) } } } }");
   }
   return texts;
@@ -111,7 +113,8 @@ TEST(KernelCode, EqualKernelsAreShared) {
   Compilation c;
   auto out = c.run({"kernel a(%x: f32[n], %y: f32[n] out) { for i in n { %y[i] = %x[i] * 2f32 } }",
                     "kernel b(%in: f32[q], %out: f32[q] out) { for t in q { %out[t] = %in[t] * 2f32 } }",
-                    "kernel c(%in: f32[q], %out: f32[q] out) { for t in q { %out[t] = %in[t] * 3f32 } }"}, 1);
+                    "kernel c(%in: f32[q], %out: f32[q] out) { for t in q { %out[t] = %in[t] * 3f32 } }"},
+                   1);
   ASSERT_TRUE(out.ok());
   EXPECT_EQ(out.value().kernel_offsets[0], out.value().kernel_offsets[1]);
   EXPECT_NE(out.value().kernel_offsets[0], out.value().kernel_offsets[2]);
@@ -119,7 +122,8 @@ TEST(KernelCode, EqualKernelsAreShared) {
 
 TEST(KernelCode, ImportsGoThroughSlots) {
   Compilation c;
-  auto out = c.run({"kernel a(%x: f64[n], %y: f64[n] out) { for i in n { %y[i] = tanh(%x[i]) + sin(%x[i]) + tanh(%x[i] * 2f64) } }"}, 1);
+  auto out = c.run(
+      {"kernel a(%x: f64[n], %y: f64[n] out) { for i in n { %y[i] = tanh(%x[i]) + sin(%x[i]) + tanh(%x[i] * 2f64) } }"}, 1);
   ASSERT_TRUE(out.ok());
   EXPECT_EQ(out.value().image.imports, (std::vector<std::string>{"tanh", "sin"}));
   ASSERT_EQ(out.value().image.relocations.size(), 2u);
@@ -143,8 +147,14 @@ TEST(ShapeCode, FillsSlotsInOrder) {
   const expr::Dim n = ctx.symbol({.name = "n"}), m = ctx.symbol({.name = "m"}), k = ctx.symbol({.name = "k"});
   ShapeFunction f{"f", {}, {}};
   f.symbol_slots = {0, 1, 4};
-  f.assignments = {{2, n * 2 + m}, {3, expr::floordiv(n - 7, 3)}, {4, expr::mod(n - 7, 3)}, {5, k * 10 + 1},
-                   {6, expr::max(n, m) - expr::min(n, m)}, {7, expr::broadcast(n, m)}, {8, ctx.constant(-5)}, {9, n * m * n}};
+  f.assignments = {{2, n * 2 + m},
+                   {3, expr::floordiv(n - 7, 3)},
+                   {4, expr::mod(n - 7, 3)},
+                   {5, k * 10 + 1},
+                   {6, expr::max(n, m) - expr::min(n, m)},
+                   {7, expr::broadcast(n, m)},
+                   {8, ctx.constant(-5)},
+                   {9, n * m * n}};
   for (int level = 0; level <= 3; ++level) {
     Options options;
     options.opt_level = level;
@@ -162,12 +172,13 @@ TEST(ShapeCode, FillsSlotsInOrder) {
 TEST(MatrixMultiply, TilesAreRightAtOddSizes) {
   auto text = [](int rows, int lanes) {
     const std::string r = std::to_string(rows), l = std::to_string(lanes), less = std::to_string(lanes - 1);
-    return "kernel gemm(%a: f32[m*" + r + ", k], %b: f32[floordiv(n + " + less + ", " + l + "), k, " + l + "], %bias: f32[n], %c: f32[m*" + r + ", n] out) {" +
-           " for parallel j in floordiv(n + " + less + ", " + l + ") { for parallel i in m { local %acc: f32[" + r + ", " + l + "] {" +
-           " for unroll r in " + r + " { for vector v in " + l + " { %acc[r, v] = 0f32 } }" +
-           " for p in k { for unroll r in " + r + " { for vector v in " + l + " { %acc[r, v] += %a[i*" + r + " + r, p] * %b[j, p, v] } } }" +
-           " for unroll r in " + r + " { for vector v in " + l + " { if index(j*" + l + " + v) < index(n) {" +
-           " %c[i*" + r + " + r, j*" + l + " + v] = max(%acc[r, v] + %bias[j*" + l + " + v], 0f32) } } } } } } }";
+    return "kernel gemm(%a: f32[m*" + r + ", k], %b: f32[floordiv(n + " + less + ", " + l + "), k, " + l +
+           "], %bias: f32[n], %c: f32[m*" + r + ", n] out) {" + " for parallel j in floordiv(n + " + less + ", " + l +
+           ") { for parallel i in m { local %acc: f32[" + r + ", " + l + "] {" + " for unroll r in " + r +
+           " { for vector v in " + l + " { %acc[r, v] = 0f32 } }" + " for p in k { for unroll r in " + r +
+           " { for vector v in " + l + " { %acc[r, v] += %a[i*" + r + " + r, p] * %b[j, p, v] } } }" + " for unroll r in " +
+           r + " { for vector v in " + l + " { if index(j*" + l + " + v) < index(n) {" + " %c[i*" + r + " + r, j*" + l +
+           " + v] = max(%acc[r, v] + %bias[j*" + l + " + v], 0f32) } } } } } } }";
   };
   const std::pair<int, int> tiles[] = {{14, 32}, {6, 16}, {8, 48}, {4, 24}, {1, 64}};
   for (auto [rows, lanes] : tiles) {

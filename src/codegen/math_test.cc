@@ -7,9 +7,11 @@ namespace pliant::codegen {
 namespace {
 
 std::vector<float> samples() {
-  std::vector<float> xs = {0.0f, -0.0f, 1.0f, -1.0f, 0.5f, -0.5f, 2.0f, 3.0f, INFINITY, -INFINITY, NAN, FLT_MIN, -FLT_MIN, FLT_MAX, -FLT_MAX,
-                           1e-45f, -1e-45f, 1e-40f, 88.72283f, 88.72284f, 88.8f, -87.3f, -103.9f, -104.1f, -88.8f, 0.625f, 0.93f, 4.0f, 9.1f,
-                           3.14159265f, 1.57079637f, 6.2831853f, 1e10f, 1e15f, 1.0995116e12f, 1e20f, 1e30f, 16777216.0f, 0.99999994f, 1.0000001f};
+  std::vector<float> xs = {0.0f,     -0.0f,     1.0f,          -1.0f,     0.5f,     -0.5f,       2.0f,        3.0f,
+                           INFINITY, -INFINITY, NAN,           FLT_MIN,   -FLT_MIN, FLT_MAX,     -FLT_MAX,    1e-45f,
+                           -1e-45f,  1e-40f,    88.72283f,     88.72284f, 88.8f,    -87.3f,      -103.9f,     -104.1f,
+                           -88.8f,   0.625f,    0.93f,         4.0f,      9.1f,     3.14159265f, 1.57079637f, 6.2831853f,
+                           1e10f,    1e15f,     1.0995116e12f, 1e20f,     1e30f,    16777216.0f, 0.99999994f, 1.0000001f};
   // Every 30,011th float of both signs, then values near where functions bend.
   for (uint64_t bits = 0; bits < 0x7f800000u; bits += 30011) {
     xs.push_back(std::bit_cast<float>(static_cast<uint32_t>(bits)));
@@ -27,8 +29,8 @@ double ulp_of(float x) {
 }
 
 // The largest error in ulp; special results must agree.
-void expect_close(const std::string& name, const std::vector<float>& in, const float* out, const std::function<double(double)>& f, double bound,
-                  float largest = INFINITY) {
+void expect_close(const std::string& name, const std::vector<float>& in, const float* out,
+                  const std::function<double(double)>& f, double bound, float largest = INFINITY) {
   double worst = 0;
   float at = 0;
   int bad = 0;
@@ -37,9 +39,11 @@ void expect_close(const std::string& name, const std::vector<float>& in, const f
     const double exact = f(in[i]);
     const float want = static_cast<float>(exact);
     if (std::isnan(want) || std::isinf(want) || want == 0) {
-      const bool same = std::isnan(want) ? std::isnan(out[i]) : (want == out[i] && std::signbit(want) == std::signbit(out[i]));
+      const bool same =
+          std::isnan(want) ? std::isnan(out[i]) : (want == out[i] && std::signbit(want) == std::signbit(out[i]));
       // The last float before overflow may differ.
-      if (!same && !(std::isinf(want) && std::fabs(exact) < 0x1.fffffffp127) && !(want == 0 && std::fabs(out[i]) <= 1e-45f)) {
+      if (!same && !(std::isinf(want) && std::fabs(exact) < 0x1.fffffffp127) &&
+          !(want == 0 && std::fabs(out[i]) <= 1e-45f)) {
         ADD_FAILURE() << name << "(" << in[i] << ") is " << out[i] << ", not " << want;
         ++bad;
       }
@@ -90,8 +94,10 @@ TEST(Math, UnaryOfF32) {
     SCOPED_TRACE(f.name);
     Kernel k(std::string(R"(kernel f(%x: f32[n], %y: f32[n] out) {
       for o in floordiv(n + 15, 16) { for vector v in 16 {
-        if index(o*16 + v) < index(n) { %y[o*16 + v] = )") + f.name + R"((%x[o*16 + v]) }
-      } } })", {0, 3});
+        if index(o*16 + v) < index(n) { %y[o*16 + v] = )") +
+                 f.name + R"((%x[o*16 + v]) }
+      } } })",
+             {0, 3});
     k.bind({{"n", static_cast<int64_t>(xs.size())}});
     for (const Variant& v : k.variants) {
       SCOPED_TRACE(v.name);
@@ -105,8 +111,10 @@ TEST(Math, UnaryOfF32) {
 }
 
 TEST(Math, BinaryOfF32) {
-  std::vector<float> values = {0.0f, -0.0f, 1.0f, -1.0f, 2.0f, -2.0f, 0.5f, -0.5f, 3.0f, -3.0f, INFINITY, -INFINITY, NAN, 1e-40f, -1e-40f, 2.5f, -2.5f,
-                               1e10f, -1e10f, 16777216.0f, 16777217.0f, 127.0f, 128.0f, -150.0f, 1e38f, 0.99999994f, 7.25f, 1.7f};
+  std::vector<float> values = {0.0f,    -0.0f,  1.0f,    -1.0f,    2.0f,        -2.0f,       0.5f,
+                               -0.5f,   3.0f,   -3.0f,   INFINITY, -INFINITY,   NAN,         1e-40f,
+                               -1e-40f, 2.5f,   -2.5f,   1e10f,    -1e10f,      16777216.0f, 16777217.0f,
+                               127.0f,  128.0f, -150.0f, 1e38f,    0.99999994f, 7.25f,       1.7f};
   std::vector<float> a, b;
   for (float x : values) {
     for (float y : values) {
@@ -129,15 +137,21 @@ TEST(Math, BinaryOfF32) {
       {"pow", [](double x, double y) { return std::pow(x, y); }, 0.52},
       {"atan2", [](double x, double y) { return std::atan2(x, y); }, 0.52},
       {"rem", [](double x, double y) { return std::fmod(x, y); }, 0.51},
-      {"max", [](double x, double y) { return x != x || y != y ? NAN : x > y ? x : y; }, 0},
-      {"min", [](double x, double y) { return x != x || y != y ? NAN : x < y ? x : y; }, 0},
+      {"max", [](double x, double y) { return x != x || y != y ? NAN
+                                              : x > y          ? x
+                                                               : y; }, 0},
+      {"min", [](double x, double y) { return x != x || y != y ? NAN
+                                              : x < y          ? x
+                                                               : y; }, 0},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.expression);
     Kernel k(std::string(R"(kernel f(%x: f32[n], %y: f32[n], %z: f32[n] out) {
       for o in floordiv(n + 15, 16) { for vector v in 16 {
-        if index(o*16 + v) < index(n) { %z[o*16 + v] = )") + c.expression + R"((%x[o*16 + v], %y[o*16 + v]) }
-      } } })", {0, 3});
+        if index(o*16 + v) < index(n) { %z[o*16 + v] = )") +
+                 c.expression + R"((%x[o*16 + v], %y[o*16 + v]) }
+      } } })",
+             {0, 3});
     k.bind({{"n", static_cast<int64_t>(a.size())}});
     for (const Variant& v : k.variants) {
       SCOPED_TRACE(v.name);
@@ -179,14 +193,15 @@ TEST(Math, ConstantPowers) {
 
 TEST(Math, F64) {
   std::string body;
-  const char* names[] = {"exp", "log", "sin", "tanh", "erf", "sigmoid", "sqrt", "rsqrt", "log1p", "expm1", "atan", "floor", "round"};
+  const char* names[] = {"exp",   "log",   "sin",   "tanh", "erf",   "sigmoid", "sqrt",
+                         "rsqrt", "log1p", "expm1", "atan", "floor", "round"};
   std::string params, statements;
   for (const char* name : names) {
     params += std::string(", %y_") + name + ": f64[n] out";
     statements += std::string(" %y_") + name + "[o*8 + v] = " + name + "(%x[o*8 + v])";
   }
-  Kernel k("kernel f(%x: f64[n]" + params + ") { for o in floordiv(n + 7, 8) { for vector v in 8 { if index(o*8 + v) < index(n) {" + statements +
-           " } } } }");
+  Kernel k("kernel f(%x: f64[n]" + params +
+           ") { for o in floordiv(n + 7, 8) { for vector v in 8 { if index(o*8 + v) < index(n) {" + statements + " } } } }");
   for (double scale : {1.0, 30.0, 800.0, 1e-9}) {
     TestData data;
     data.scale = scale;

@@ -1,5 +1,5 @@
-// Random kernels against the interpreter: nested loops of every kind around stores whose indices, conditions and values are drawn
-// from a grammar that keeps accesses in bounds.
+// Random kernels against the interpreter: nested loops of every kind around stores whose indices, conditions and values are
+// drawn from a grammar that keeps accesses in bounds.
 #include "codegen/kernel_harness.h"
 
 namespace pliant::codegen {
@@ -18,8 +18,10 @@ class Generator {
     if (chance(3)) loops = "for unroll u in 3 { " + loops + " }", has_unroll_ = true;
     // The generator of the body has run: `u` and `r` are 0 where their loops do not exist.
     loops = "for o in floordiv(n + " + std::to_string(lanes - 1) + ", " + l + ") { " + loops + " }";
-    return "kernel random(%x: f32[n], %w: f32[3*n + 2], %i: i64[n], %j: i32[n], %b: bool[n], %h: f16[n], %y: f32[m, n] out, %z: i32[m, n] out, "
-           "%s: f32[m] out, %t: f32[m, 2*n] out) { for parallel r in m { " + loops + " } }";
+    return "kernel random(%x: f32[n], %w: f32[3*n + 2], %i: i64[n], %j: i32[n], %b: bool[n], %h: f16[n], %y: f32[m, n] out, "
+           "%z: i32[m, n] out, "
+           "%s: f32[m] out, %t: f32[m, 2*n] out) { for parallel r in m { " +
+           loops + " } }";
   }
 
  private:
@@ -99,15 +101,17 @@ class Generator {
     switch (pick(0, depth > 0 ? 8 : 3)) {
       case 0: return "%y[r, " + element_ + "] = " + value(3);
       case 1: return "%y[r, " + element_ + "] += " + value(2) + " * " + value(1);
-      case 2: return "%z[r, " + element_ + "] = cast.i32(" + value(2) + ") + %j[" + index() + "] / (%j[" + element_ + "] + 1i32)";
+      case 2:
+        return "%z[r, " + element_ + "] = cast.i32(" + value(2) + ") + %j[" + index() + "] / (%j[" + element_ + "] + 1i32)";
       case 3: return chance(2) ? "%s[r] max= " + value(2) : "%t[r, 2*(" + element_ + ") + 1] = " + value(2);
       case 4: return "if " + condition(1) + " { " + statements(depth - 1) + " }";
       case 5: return "if " + condition(1) + " { " + statements(depth - 1) + " } else { " + statements(depth - 1) + " }";
       case 6: return "for q in mod(n, 4) { %y[r, " + element_ + "] += %x[mod(q + " + element_ + ", n)] * 0.5f32 }";
       case 7: {
         const std::string t = "%t" + std::to_string(++locals_);
-        return "local " + t + ": f32[2] { " + t + "[0] = " + value(2) + " " + t + "[1] = " + value(1) + " for q in 3 { " + t + "[mod(q, 2)] += " + t +
-               "[1 - mod(q, 2)] * 0.25f32 } %y[r, " + element_ + "] = " + t + "[0] - " + t + "[1] }";
+        return "local " + t + ": f32[2] { " + t + "[0] = " + value(2) + " " + t + "[1] = " + value(1) + " for q in 3 { " +
+               t + "[mod(q, 2)] += " + t + "[1 - mod(q, 2)] * 0.25f32 } %y[r, " + element_ + "] = " + t + "[0] - " + t +
+               "[1] }";
       }
       default: return "%t[r, 2*(" + element_ + ")] = " + value(2);
     }

@@ -37,15 +37,18 @@ TEST(Arithmetic, Integers) {
     };
     const std::string a = "%a[o*16 + v]", b = "%b[o*16 + v]";
     for (const char* op : {"+", "-", "*", "/"}) add(name, a + " " + op + " " + b);
-    for (const char* op : {"mod", "rem", "max", "min", "bit_and", "bit_or", "bit_xor", "shl", "shr", "pow"}) add(name, std::string(op) + "(" + a + ", " + b + ")");
+    for (const char* op : {"mod", "rem", "max", "min", "bit_and", "bit_or", "bit_xor", "shl", "shr", "pow"})
+      add(name, std::string(op) + "(" + a + ", " + b + ")");
     for (const char* op : {"neg", "abs", "bit_not", "sign"}) add(name, std::string(op) + "(" + a + ")");
     for (const char* op : {"==", "!=", "<", "<="}) add("bool", a + " " + op + " " + b);
     for (int k : {3, 7, 16}) {
       add(name, a + " / " + std::to_string(k) + name);
       add(name, "mod(" + a + ", " + std::to_string(k) + name + ")");
     }
-    Kernel k("kernel e(%a: " + name + "[n], %b: " + name + "[n]" + outputs + ") { for o in floordiv(n + 15, 16) { for vector v in 16 { " +
-             "if index(o*16 + v) < index(n) {" + statements + " } } } }", {0, 3});
+    Kernel k("kernel e(%a: " + name + "[n], %b: " + name + "[n]" + outputs +
+                 ") { for o in floordiv(n + 15, 16) { for vector v in 16 { " + "if index(o*16 + v) < index(n) {" +
+                 statements + " } } } }",
+             {0, 3});
     for (int64_t n : {5, 16, 300}) k.expect_same({{"n", n}}, 0, extremes(t));
   }
 }
@@ -60,15 +63,22 @@ TEST(Arithmetic, CastsBetweenAllTypes) {
       outputs += ", %y" + std::to_string(to) + ": " + t + "[n] out";
       statements += " %y" + std::to_string(to) + "[o*16 + v] = cast." + t + "(%a[o*16 + v])";
     }
-    Kernel k("kernel c(%a: " + std::string(name_of(f)) + "[n]" + outputs + ") { for o in floordiv(n + 15, 16) { for vector v in 16 { " +
-             "if index(o*16 + v) < index(n) {" + statements + " } } } }", {0, 3});
+    Kernel k("kernel c(%a: " + std::string(name_of(f)) + "[n]" + outputs +
+                 ") { for o in floordiv(n + 15, 16) { for vector v in 16 { " + "if index(o*16 + v) < index(n) {" +
+                 statements + " } } } }",
+             {0, 3});
     TestData data = extremes(f);
     if (is_float(f)) {
       data.fill = [f](const std::string& name, std::byte* p, int64_t n) {
         if (name != "a") return;
-        const double values[] = {0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -2.5, 127.5, 128, -128.9, 255.9, 256, -1, 32767.5, 65504, 65520, 65519.9, 1e9, 2147483647, 2147483648.0,
-                                 -2147483649.0, 4294967295.0, 4294967296.0, 9.3e18, -9.3e18, 1.9e19, 1e30, -1e30, INFINITY, -INFINITY, NAN, 5.9e-8, 2.9e-8,
-                                 1.00048828125, 1.000488281251, 1.00146484375, 1e-40, 1.0078125, 1.00390625, 1.0039062500001};
+        const double values[] = {0.0,           -0.0,         0.5,          -0.5,          1.5,
+                                 2.5,           -2.5,         127.5,        128,           -128.9,
+                                 255.9,         256,          -1,           32767.5,       65504,
+                                 65520,         65519.9,      1e9,          2147483647,    2147483648.0,
+                                 -2147483649.0, 4294967295.0, 4294967296.0, 9.3e18,        -9.3e18,
+                                 1.9e19,        1e30,         -1e30,        INFINITY,      -INFINITY,
+                                 NAN,           5.9e-8,       2.9e-8,       1.00048828125, 1.000488281251,
+                                 1.00146484375, 1e-40,        1.0078125,    1.00390625,    1.0039062500001};
         for (int64_t i = 0; i < std::min<int64_t>(n, std::size(values)); ++i) {
           auto put = [&](auto v) { std::memcpy(p + i * static_cast<int64_t>(sizeof v), &v, sizeof v); };
           if (f == DType::F64) put(values[i]);
@@ -91,7 +101,8 @@ TEST(Arithmetic, Halves) {
   for (const char* t : {"f16", "bf16"}) {
     SCOPED_TRACE(t);
     const std::string type = t;
-    Kernel k("kernel h(%a: " + type + "[n], %b: " + type + "[n], %y: " + type + "[n] out, %z: " + type + "[n] out, %w: bool[n] out, %s: f32[1] out, %u: " + type +
+    Kernel k("kernel h(%a: " + type + "[n], %b: " + type + "[n], %y: " + type + "[n] out, %z: " + type +
+             "[n] out, %w: bool[n] out, %s: f32[1] out, %u: " + type +
              R"([n] out) {
       %s[0] = 0f32
       for o in floordiv(n + 15, 16) { for vector v in 16 { if index(o*16 + v) < index(n) {
@@ -106,7 +117,8 @@ TEST(Arithmetic, Halves) {
 }
 
 TEST(Arithmetic, FloatsAndBools) {
-  Kernel k(R"(kernel f(%a: f32[n], %b: f32[n], %c: bool[n], %d: bool[n], %y: f32[n] out, %z: f32[n] out, %w: bool[n] out, %m: f32[n] out, %q: bool[n] out) {
+  Kernel k(
+      R"(kernel f(%a: f32[n], %b: f32[n], %c: bool[n], %d: bool[n], %y: f32[n] out, %z: f32[n] out, %w: bool[n] out, %m: f32[n] out, %q: bool[n] out) {
     for o in floordiv(n + 15, 16) { for vector v in 16 { if index(o*16 + v) < index(n) {
       %y[o*16 + v] = fma(%a[o*16 + v], %b[o*16 + v], 1f32) - floor(%a[o*16 + v]) * ceil(%b[o*16 + v]) + round(%a[o*16 + v] * 2f32) + trunc(%b[o*16 + v])
       %z[o*16 + v] = select(%c[o*16 + v], sign(%a[o*16 + v]), neg(%b[o*16 + v]))
@@ -117,7 +129,8 @@ TEST(Arithmetic, FloatsAndBools) {
   TestData data;
   data.fill = [](const std::string& name, std::byte* p, int64_t n) {
     const float special[] = {NAN, INFINITY, -INFINITY, 0.0f, -0.0f, 2.5f, 0.5f, -1.5f};
-    if (name == "a" || name == "b") std::memcpy(p, special, static_cast<size_t>(std::min<int64_t>(n, name == "a" ? 8 : 5)) * 4);
+    if (name == "a" || name == "b")
+      std::memcpy(p, special, static_cast<size_t>(std::min<int64_t>(n, name == "a" ? 8 : 5)) * 4);
   };
   for (int64_t n : {0, 1, 8, 16, 17, 100}) k.expect_same({{"n", n}}, 1e-6, data);
 }

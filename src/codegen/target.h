@@ -7,9 +7,9 @@
 namespace pliant::codegen {
 
 struct Target {
-  std::string name;      // `x86-64-v4`
+  std::string name;  // `x86-64-v4`
   std::string triple;
-  std::string cpu;       // LLVM's scheduling model
+  std::string cpu;                    // LLVM's scheduling model
   std::vector<std::string> features;  // required, as artifact::NativeImage::features
   int64_t vector_bytes = 32;
   int64_t vector_registers = 16;

@@ -1,7 +1,6 @@
 // The table of targets and the choice of the native one.
-#include "codegen/target.h"
-
 #include "base/result.h"
+#include "codegen/target.h"
 
 namespace pliant::codegen {
 namespace {

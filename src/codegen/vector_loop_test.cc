@@ -122,7 +122,8 @@ TEST(VectorLoop, MasksFromData) {
 }
 
 TEST(VectorLoop, MaskedLoadsStayMasked) {
-  // Sums under one mask end as masked operations on a masked load, which must not become a plain one: the buffers end at a page's end.
+  // Sums under one mask end as masked operations on a masked load, which must not become a plain one: the buffers end at a
+  // page's end.
   Kernel k(R"(kernel twice(%x: f32[n], %w: f32[n], %y: f32[n] out) {
     for o in floordiv(n + 15, 16) { for vector v in 16 { if index(o*16 + v) < index(n) {
       %y[o*16 + v] += exp(%x[o*16 + v]) * %w[o*16 + v]
@@ -134,7 +135,8 @@ TEST(VectorLoop, MaskedLoadsStayMasked) {
 }
 
 TEST(VectorLoop, ReductionsIntoOnePlace) {
-  Kernel k(R"(kernel r(%x: f32[m, n], %s: f32[m] out, %p: f32[m] out, %q: f32[m] out, %i: i32[m, n], %j: i32[m] out, %b: bool[m] out) {
+  Kernel k(
+      R"(kernel r(%x: f32[m, n], %s: f32[m] out, %p: f32[m] out, %q: f32[m] out, %i: i32[m, n], %j: i32[m] out, %b: bool[m] out) {
     for parallel r in m {
       %s[r] = 0f32
       %p[r] = -inf.f32

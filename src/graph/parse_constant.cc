@@ -40,33 +40,19 @@ bool store_element(DType t, std::string_view word, std::byte* to) {
   std::string_view digits = bits ? word.substr(2) : word;
   int base = bits ? 16 : 10;
   switch (t) {
-    case DType::Bool:
-      *to = static_cast<std::byte>(word == "true" ? 1 : 0);
-      return word == "true" || word == "false";
-    case DType::I8:
-      return store_number<int8_t>(digits, base, to);
-    case DType::I16:
-      return store_number<int16_t>(digits, base, to);
-    case DType::I32:
-      return store_number<int32_t>(digits, base, to);
-    case DType::I64:
-      return store_number<int64_t>(digits, base, to);
-    case DType::U8:
-      return store_number<uint8_t>(digits, base, to);
-    case DType::U16:
-      return store_number<uint16_t>(digits, base, to);
-    case DType::U32:
-      return store_number<uint32_t>(digits, base, to);
-    case DType::U64:
-      return store_number<uint64_t>(digits, base, to);
-    case DType::F16:
-      return bits ? store_number<uint16_t>(digits, base, to) : store_half(word, f32_to_f16, to);
-    case DType::BF16:
-      return bits ? store_number<uint16_t>(digits, base, to) : store_half(word, f32_to_bf16, to);
-    case DType::F32:
-      return bits ? store_number<uint32_t>(digits, base, to) : store_number<float>(word, base, to);
-    case DType::F64:
-      return bits ? store_number<uint64_t>(digits, base, to) : store_number<double>(word, base, to);
+    case DType::Bool: *to = static_cast<std::byte>(word == "true" ? 1 : 0); return word == "true" || word == "false";
+    case DType::I8: return store_number<int8_t>(digits, base, to);
+    case DType::I16: return store_number<int16_t>(digits, base, to);
+    case DType::I32: return store_number<int32_t>(digits, base, to);
+    case DType::I64: return store_number<int64_t>(digits, base, to);
+    case DType::U8: return store_number<uint8_t>(digits, base, to);
+    case DType::U16: return store_number<uint16_t>(digits, base, to);
+    case DType::U32: return store_number<uint32_t>(digits, base, to);
+    case DType::U64: return store_number<uint64_t>(digits, base, to);
+    case DType::F16: return bits ? store_number<uint16_t>(digits, base, to) : store_half(word, f32_to_f16, to);
+    case DType::BF16: return bits ? store_number<uint16_t>(digits, base, to) : store_half(word, f32_to_bf16, to);
+    case DType::F32: return bits ? store_number<uint32_t>(digits, base, to) : store_number<float>(word, base, to);
+    case DType::F64: return bits ? store_number<uint64_t>(digits, base, to) : store_number<double>(word, base, to);
   }
   return false;
 }

@@ -49,32 +49,19 @@ T element_at(const ConstantData& c, int64_t i) {
 
 std::string print_element(const ConstantData& c, int64_t i) {
   switch (c.dtype) {
-    case DType::Bool:
-      return element_at<uint8_t>(c, i) ? "true" : "false";
-    case DType::I8:
-      return std::to_string(element_at<int8_t>(c, i));
-    case DType::I16:
-      return std::to_string(element_at<int16_t>(c, i));
-    case DType::I32:
-      return std::to_string(element_at<int32_t>(c, i));
-    case DType::I64:
-      return std::to_string(element_at<int64_t>(c, i));
-    case DType::U8:
-      return std::to_string(element_at<uint8_t>(c, i));
-    case DType::U16:
-      return std::to_string(element_at<uint16_t>(c, i));
-    case DType::U32:
-      return std::to_string(element_at<uint32_t>(c, i));
-    case DType::U64:
-      return std::to_string(element_at<uint64_t>(c, i));
-    case DType::F16:
-      return print_half(element_at<uint16_t>(c, i), f16_to_f32);
-    case DType::BF16:
-      return print_half(element_at<uint16_t>(c, i), bf16_to_f32);
-    case DType::F32:
-      return print_float<float, uint32_t>(element_at<float>(c, i));
-    case DType::F64:
-      return print_float<double, uint64_t>(element_at<double>(c, i));
+    case DType::Bool: return element_at<uint8_t>(c, i) ? "true" : "false";
+    case DType::I8: return std::to_string(element_at<int8_t>(c, i));
+    case DType::I16: return std::to_string(element_at<int16_t>(c, i));
+    case DType::I32: return std::to_string(element_at<int32_t>(c, i));
+    case DType::I64: return std::to_string(element_at<int64_t>(c, i));
+    case DType::U8: return std::to_string(element_at<uint8_t>(c, i));
+    case DType::U16: return std::to_string(element_at<uint16_t>(c, i));
+    case DType::U32: return std::to_string(element_at<uint32_t>(c, i));
+    case DType::U64: return std::to_string(element_at<uint64_t>(c, i));
+    case DType::F16: return print_half(element_at<uint16_t>(c, i), f16_to_f32);
+    case DType::BF16: return print_half(element_at<uint16_t>(c, i), bf16_to_f32);
+    case DType::F32: return print_float<float, uint32_t>(element_at<float>(c, i));
+    case DType::F64: return print_float<double, uint64_t>(element_at<double>(c, i));
   }
   PLIANT_CHECK(false) << "dtype " << static_cast<int>(c.dtype);
   return {};
@@ -101,12 +88,9 @@ std::string print_dims(const std::vector<Dim>& dims) {
 
 std::string print_loc(const LocPtr& loc) {
   switch (loc->kind) {
-    case Loc::Kind::Named:
-      return "named(" + quote(loc->name) + ", " + quote(loc->op) + ")";
-    case Loc::Kind::Fused:
-      return "fused(" + join(loc->children, print_loc) + ")";
-    case Loc::Kind::Derived:
-      return "derived(" + quote(loc->name) + ", " + join(loc->children, print_loc) + ")";
+    case Loc::Kind::Named: return "named(" + quote(loc->name) + ", " + quote(loc->op) + ")";
+    case Loc::Kind::Fused: return "fused(" + join(loc->children, print_loc) + ")";
+    case Loc::Kind::Derived: return "derived(" + quote(loc->name) + ", " + join(loc->children, print_loc) + ")";
   }
   PLIANT_CHECK(false) << "location kind " << static_cast<int>(loc->kind);
   return {};
@@ -278,20 +262,11 @@ std::string print_facts(const expr::SymbolInfo& info) {
   if (info.upper) facts.push_back("upper=dim(" + info.upper->str() + ")");
   std::string where = "(" + quote(info.origin.name) + ", " + std::to_string(info.origin.axis) + ")";
   switch (info.origin.kind) {
-    case expr::Origin::Kind::InputAxis:
-      facts.push_back("origin=input_axis" + where);
-      break;
-    case expr::Origin::Kind::InputValue:
-      facts.push_back("origin=input_value" + where);
-      break;
-    case expr::Origin::Kind::Data:
-      facts.push_back("origin=data" + where);
-      break;
-    case expr::Origin::Kind::LoopIndex:
-      facts.push_back("origin=loop_index" + where);
-      break;
-    case expr::Origin::Kind::Anonymous:
-      break;
+    case expr::Origin::Kind::InputAxis: facts.push_back("origin=input_axis" + where); break;
+    case expr::Origin::Kind::InputValue: facts.push_back("origin=input_value" + where); break;
+    case expr::Origin::Kind::Data: facts.push_back("origin=data" + where); break;
+    case expr::Origin::Kind::LoopIndex: facts.push_back("origin=loop_index" + where); break;
+    case expr::Origin::Kind::Anonymous: break;
   }
   if (!info.likely.empty()) facts.push_back("likely=" + print(AttrValue(info.likely)));
   return facts.empty() ? "" : " {" + join(facts, [](const std::string& s) { return s; }) + "}";

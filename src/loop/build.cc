@@ -9,34 +9,23 @@ namespace pliant::loop {
 
 const char* name_of(ForKind k) {
   switch (k) {
-    case ForKind::Serial:
-      return "serial";
-    case ForKind::Parallel:
-      return "parallel";
-    case ForKind::Vector:
-      return "vector";
-    case ForKind::Unroll:
-      return "unroll";
+    case ForKind::Serial: return "serial";
+    case ForKind::Parallel: return "parallel";
+    case ForKind::Vector: return "vector";
+    case ForKind::Unroll: return "unroll";
   }
   return "?";
 }
 
 const char* name_of(StoreKind k) {
   switch (k) {
-    case StoreKind::Assign:
-      return "assign";
-    case StoreKind::Add:
-      return "add";
-    case StoreKind::Mul:
-      return "mul";
-    case StoreKind::Max:
-      return "max";
-    case StoreKind::Min:
-      return "min";
-    case StoreKind::And:
-      return "and";
-    case StoreKind::Or:
-      return "or";
+    case StoreKind::Assign: return "assign";
+    case StoreKind::Add: return "add";
+    case StoreKind::Mul: return "mul";
+    case StoreKind::Max: return "max";
+    case StoreKind::Min: return "min";
+    case StoreKind::And: return "and";
+    case StoreKind::Or: return "or";
   }
   return "?";
 }

@@ -26,20 +26,13 @@ struct Step {
 
 std::optional<expr::BinaryOp> update_of(StoreKind k) {
   switch (k) {
-    case StoreKind::Assign:
-      return std::nullopt;
-    case StoreKind::Add:
-      return expr::BinaryOp::Add;
-    case StoreKind::Mul:
-      return expr::BinaryOp::Mul;
-    case StoreKind::Max:
-      return expr::BinaryOp::Max;
-    case StoreKind::Min:
-      return expr::BinaryOp::Min;
-    case StoreKind::And:
-      return expr::BinaryOp::And;
-    case StoreKind::Or:
-      return expr::BinaryOp::Or;
+    case StoreKind::Assign: return std::nullopt;
+    case StoreKind::Add: return expr::BinaryOp::Add;
+    case StoreKind::Mul: return expr::BinaryOp::Mul;
+    case StoreKind::Max: return expr::BinaryOp::Max;
+    case StoreKind::Min: return expr::BinaryOp::Min;
+    case StoreKind::And: return expr::BinaryOp::And;
+    case StoreKind::Or: return expr::BinaryOp::Or;
   }
   return std::nullopt;
 }
@@ -97,8 +90,7 @@ class Interpreter {
     Step step{.stmt = &s};
     builder_.begin(step.code);
     switch (s.kind) {
-      case StmtKind::Block:
-        break;
+      case StmtKind::Block: break;
       case StmtKind::For:
         step.var = builder_.symbol(s.var);
         step.value = builder_.dim(s.extent);
@@ -109,9 +101,7 @@ class Interpreter {
         step.dtype = s.value.dtype();
         step.update = update_of(s.store_kind);
         break;
-      case StmtKind::If:
-        step.value = builder_.scalar(s.value);
-        break;
+      case StmtKind::If: step.value = builder_.scalar(s.value); break;
       case StmtKind::Alloc:
         step.buffer = builder_.add_buffer(*s.alloc);
         step.values = layout(*s.alloc, step.code);
@@ -152,8 +142,7 @@ class Interpreter {
       case StmtKind::If:
         if (value()) return execute(s.body[0]);
         return s.body.size() == 1 || execute(s.body[1]);
-      case StmtKind::Alloc:
-        return allocate(s);
+      case StmtKind::Alloc: return allocate(s);
       case StmtKind::Check:
         if (value()) return true;
         report(s);

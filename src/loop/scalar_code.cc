@@ -28,27 +28,19 @@ uint64_t bits_of(int64_t v) { return static_cast<uint64_t>(v); }
 
 uint64_t read_element(const std::byte* p, DType t) {
   switch (t) {
-    case DType::Bool:
-      return get<uint8_t>(p) != 0;
-    case DType::I8:
-      return bits_of(int64_t{get<int8_t>(p)});
-    case DType::I16:
-      return bits_of(int64_t{get<int16_t>(p)});
-    case DType::I32:
-      return bits_of(int64_t{get<int32_t>(p)});
-    case DType::U8:
-      return get<uint8_t>(p);
+    case DType::Bool: return get<uint8_t>(p) != 0;
+    case DType::I8: return bits_of(int64_t{get<int8_t>(p)});
+    case DType::I16: return bits_of(int64_t{get<int16_t>(p)});
+    case DType::I32: return bits_of(int64_t{get<int32_t>(p)});
+    case DType::U8: return get<uint8_t>(p);
     case DType::U16:
     case DType::F16:
-    case DType::BF16:
-      return get<uint16_t>(p);
+    case DType::BF16: return get<uint16_t>(p);
     case DType::U32:
-    case DType::F32:
-      return get<uint32_t>(p);
+    case DType::F32: return get<uint32_t>(p);
     case DType::I64:
     case DType::U64:
-    case DType::F64:
-      return get<uint64_t>(p);
+    case DType::F64: return get<uint64_t>(p);
   }
   return 0;
 }
@@ -82,12 +74,8 @@ void Machine::run(const Code& code) {
     const Instr& i = code[pc];
     auto a = static_cast<int64_t>(r[i.a]), b = static_cast<int64_t>(r[i.b]);
     switch (i.op) {
-      case Op::AddDim:
-        r[i.dst] = r[i.a] + r[i.b];
-        break;
-      case Op::MulDim:
-        r[i.dst] = r[i.a] * r[i.b];
-        break;
+      case Op::AddDim: r[i.dst] = r[i.a] + r[i.b]; break;
+      case Op::MulDim: r[i.dst] = r[i.a] * r[i.b]; break;
       case Op::FloorDivDim:
       case Op::ModDim: {
         PLIANT_CHECK(b > 0) << "kernel " << kernel << " divides a size by " << b;
@@ -96,52 +84,24 @@ void Machine::run(const Code& code) {
         r[i.dst] = bits_of(i.op == Op::ModDim ? rest : (a - rest) / b);
         break;
       }
-      case Op::MinDim:
-        r[i.dst] = bits_of(std::min(a, b));
-        break;
-      case Op::MaxDim:
-        r[i.dst] = bits_of(std::max(a, b));
-        break;
+      case Op::MinDim: r[i.dst] = bits_of(std::min(a, b)); break;
+      case Op::MaxDim: r[i.dst] = bits_of(std::max(a, b)); break;
       case Op::BroadcastDim:
         PLIANT_CHECK(a == b || a == 1 || b == 1) << "kernel " << kernel << " broadcasts " << a << " with " << b;
         r[i.dst] = bits_of(a == 1 ? b : a);
         break;
-      case Op::Load:
-        r[i.dst] = read_element(address(accesses[i.imm]), i.t);
-        break;
-      case Op::Unary:
-        r[i.dst] = expr::fold_unary(static_cast<expr::UnaryOp>(i.sub), i.t, r[i.a]);
-        break;
-      case Op::Binary:
-        r[i.dst] = expr::fold_binary(static_cast<BinaryOp>(i.sub), i.t, r[i.a], r[i.b]);
-        break;
-      case Op::AddF32:
-        r[i.dst] = bits_of(f32(r[i.a]) + f32(r[i.b]));
-        break;
-      case Op::SubF32:
-        r[i.dst] = bits_of(f32(r[i.a]) - f32(r[i.b]));
-        break;
-      case Op::MulF32:
-        r[i.dst] = bits_of(f32(r[i.a]) * f32(r[i.b]));
-        break;
-      case Op::Cast:
-        r[i.dst] = expr::fold_cast(i.to, i.t, r[i.a]);
-        break;
-      case Op::Bitcast:
-        r[i.dst] = expr::fold_bitcast(i.to, i.t, r[i.a]);
-        break;
-      case Op::Fma:
-        r[i.dst] = expr::fold_fma(i.t, r[i.a], r[i.b], r[i.c]);
-        break;
-      case Op::Move:
-        r[i.dst] = r[i.a];
-        break;
-      case Op::Select:
-        r[i.dst] = r[i.a] ? r[i.b] : r[i.c];
-        break;
-      case Op::Jump:
-        pc = i.imm - 1;
-        break;
+      case Op::Load: r[i.dst] = read_element(address(accesses[i.imm]), i.t); break;
+      case Op::Unary: r[i.dst] = expr::fold_unary(static_cast<expr::UnaryOp>(i.sub), i.t, r[i.a]); break;
+      case Op::Binary: r[i.dst] = expr::fold_binary(static_cast<BinaryOp>(i.sub), i.t, r[i.a], r[i.b]); break;
+      case Op::AddF32: r[i.dst] = bits_of(f32(r[i.a]) + f32(r[i.b])); break;
+      case Op::SubF32: r[i.dst] = bits_of(f32(r[i.a]) - f32(r[i.b])); break;
+      case Op::MulF32: r[i.dst] = bits_of(f32(r[i.a]) * f32(r[i.b])); break;
+      case Op::Cast: r[i.dst] = expr::fold_cast(i.to, i.t, r[i.a]); break;
+      case Op::Bitcast: r[i.dst] = expr::fold_bitcast(i.to, i.t, r[i.a]); break;
+      case Op::Fma: r[i.dst] = expr::fold_fma(i.t, r[i.a], r[i.b], r[i.c]); break;
+      case Op::Move: r[i.dst] = r[i.a]; break;
+      case Op::Select: r[i.dst] = r[i.a] ? r[i.b] : r[i.c]; break;
+      case Op::Jump: pc = i.imm - 1; break;
       case Op::JumpIfZero:
         if (!r[i.a]) pc = i.imm - 1;
         break;
@@ -291,16 +251,13 @@ Reg CodeBuilder::guarded_select(Scalar s) {
 Reg CodeBuilder::compute(Scalar s) {
   const expr::ScalarNode& n = *s.node();
   switch (n.kind) {
-    case ScalarKind::Const:
-      return constant(n.bits);
-    case ScalarKind::Index:
-      return dim(n.index[0]);
+    case ScalarKind::Const: return constant(n.bits);
+    case ScalarKind::Index: return dim(n.index[0]);
     case ScalarKind::Load: {
       uint32_t at = access(n.tensor, n.index);
       return emit({.op = Op::Load, .t = n.dtype, .imm = at});
     }
-    case ScalarKind::Unary:
-      return emit({.op = Op::Unary, .sub = n.op, .t = n.args[0].dtype(), .a = scalar(n.args[0])});
+    case ScalarKind::Unary: return emit({.op = Op::Unary, .sub = n.op, .t = n.args[0].dtype(), .a = scalar(n.args[0])});
     case ScalarKind::Binary: {
       Instr i{.op = Op::Binary, .sub = n.op, .t = n.args[0].dtype(), .a = scalar(n.args[0]), .b = scalar(n.args[1])};
       if (i.t == DType::F32) {

@@ -72,12 +72,8 @@ class Verifier {
       case StmtKind::Block:
         for (const StmtPtr& child : s.body) statement(*child, false);
         break;
-      case StmtKind::For:
-        for_loop(s, outermost);
-        break;
-      case StmtKind::Store:
-        store(s);
-        break;
+      case StmtKind::For: for_loop(s, outermost); break;
+      case StmtKind::Store: store(s); break;
       case StmtKind::If:
         condition(s, "an if");
         for (const StmtPtr& child : s.body) statement(*child, false);

@@ -58,14 +58,10 @@ bool is_empty_list(const AttrValue& v) {
 
 AttrValue empty_list(AttrKind k) {
   switch (k) {
-    case AttrKind::Floats:
-      return std::vector<double>{};
-    case AttrKind::Strings:
-      return std::vector<std::string>{};
-    case AttrKind::Dims:
-      return std::vector<Dim>{};
-    default:
-      return std::vector<int64_t>{};
+    case AttrKind::Floats: return std::vector<double>{};
+    case AttrKind::Strings: return std::vector<std::string>{};
+    case AttrKind::Dims: return std::vector<Dim>{};
+    default: return std::vector<int64_t>{};
   }
 }
 

@@ -23,12 +23,9 @@ Result<size_t> DefineContext::axis(int64_t axis, size_t rank) const {
 
 Status DefineContext::require_equal(Dim a, Dim b, const std::string& what) {
   switch (ctx().equal(a, b)) {
-    case Tri::Yes:
-      return ok();
-    case Tri::No:
-      return fail("shape-mismatch", what + ": " + size_text(a) + " and " + size_text(b) + " are different");
-    case Tri::Unknown:
-      break;
+    case Tri::Yes: return ok();
+    case Tri::No: return fail("shape-mismatch", what + ": " + size_text(a) + " and " + size_text(b) + " are different");
+    case Tri::Unknown: break;
   }
   obligations_.push_back({graph::Obligation::Kind::Equal, a, b, what + ": {a} and {b} are different", loc_});
   return ok();
@@ -36,12 +33,9 @@ Status DefineContext::require_equal(Dim a, Dim b, const std::string& what) {
 
 Status DefineContext::require_less_equal(Dim a, Dim b, const std::string& what) {
   switch (ctx().less_equal(a, b)) {
-    case Tri::Yes:
-      return ok();
-    case Tri::No:
-      return fail("shape-mismatch", what + ": " + size_text(a) + " is more than " + size_text(b));
-    case Tri::Unknown:
-      break;
+    case Tri::Yes: return ok();
+    case Tri::No: return fail("shape-mismatch", what + ": " + size_text(a) + " is more than " + size_text(b));
+    case Tri::Unknown: break;
   }
   obligations_.push_back({graph::Obligation::Kind::LessEqual, a, b, what + ": {a} is more than {b}", loc_});
   return ok();

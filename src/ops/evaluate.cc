@@ -27,24 +27,15 @@ int64_t element_of(const ArrayView& a, size_t element) {
   };
   switch (a.dtype) {
     case DType::Bool:
-    case DType::U8:
-      return read(uint8_t{});
-    case DType::I8:
-      return read(int8_t{});
-    case DType::I16:
-      return read(int16_t{});
-    case DType::U16:
-      return read(uint16_t{});
-    case DType::I32:
-      return read(int32_t{});
-    case DType::U32:
-      return read(uint32_t{});
-    case DType::I64:
-      return read(int64_t{});
-    case DType::U64:
-      return read(int64_t{});
-    default:
-      break;
+    case DType::U8: return read(uint8_t{});
+    case DType::I8: return read(int8_t{});
+    case DType::I16: return read(int16_t{});
+    case DType::U16: return read(uint16_t{});
+    case DType::I32: return read(int32_t{});
+    case DType::U32: return read(uint32_t{});
+    case DType::I64: return read(int64_t{});
+    case DType::U64: return read(int64_t{});
+    default: break;
   }
   PLIANT_CHECK(false) << "an element of type " << name_of(a.dtype) << " cannot be a size";
   return 0;

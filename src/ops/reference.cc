@@ -29,30 +29,18 @@ long double number_at(const te::ArrayView& a, int64_t i) {
   const std::byte* at = a.data + i * byte_size(a.dtype);
   switch (a.dtype) {
     case DType::Bool:
-    case DType::U8:
-      return read<uint8_t>(at);
-    case DType::I8:
-      return read<int8_t>(at);
-    case DType::I16:
-      return read<int16_t>(at);
-    case DType::U16:
-      return read<uint16_t>(at);
-    case DType::I32:
-      return read<int32_t>(at);
-    case DType::U32:
-      return read<uint32_t>(at);
-    case DType::I64:
-      return static_cast<long double>(read<int64_t>(at));
-    case DType::U64:
-      return static_cast<long double>(read<uint64_t>(at));
-    case DType::F16:
-      return f16_to_f32(read<uint16_t>(at));
-    case DType::BF16:
-      return bf16_to_f32(read<uint16_t>(at));
-    case DType::F32:
-      return read<float>(at);
-    case DType::F64:
-      return read<double>(at);
+    case DType::U8: return read<uint8_t>(at);
+    case DType::I8: return read<int8_t>(at);
+    case DType::I16: return read<int16_t>(at);
+    case DType::U16: return read<uint16_t>(at);
+    case DType::I32: return read<int32_t>(at);
+    case DType::U32: return read<uint32_t>(at);
+    case DType::I64: return static_cast<long double>(read<int64_t>(at));
+    case DType::U64: return static_cast<long double>(read<uint64_t>(at));
+    case DType::F16: return f16_to_f32(read<uint16_t>(at));
+    case DType::BF16: return bf16_to_f32(read<uint16_t>(at));
+    case DType::F32: return read<float>(at);
+    case DType::F64: return read<double>(at);
   }
   return 0;
 }

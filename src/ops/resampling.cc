@@ -15,10 +15,8 @@ std::optional<Fraction> exact_position(const Resampling& r, const ResampledAxis&
   using C = Resampling::Coordinate;
   if (a.scale && r.coordinate != C::AlignCorners) return std::nullopt;
   switch (r.coordinate) {
-    case C::Asymmetric:
-      return Fraction{o * a.den, a.num};
-    case C::HalfPixel:
-      return Fraction{(o * 2 + 1) * a.den - a.num, a.num * 2};
+    case C::Asymmetric: return Fraction{o * a.den, a.num};
+    case C::HalfPixel: return Fraction{(o * 2 + 1) * a.den - a.num, a.num * 2};
     case C::PytorchHalfPixel:
       if (a.out.is_const() && a.out.const_value() > 1) return Fraction{(o * 2 + 1) * a.den - a.num, a.num * 2};
       return std::nullopt;
@@ -26,8 +24,7 @@ std::optional<Fraction> exact_position(const Resampling& r, const ResampledAxis&
       if (a.out.is_const() && a.out.const_value() > 1) return Fraction{o * (a.in - 1), a.out - 1};
       return std::nullopt;
     case C::HalfPixelSymmetric:
-    case C::TfCropAndResize:
-      return std::nullopt;
+    case C::TfCropAndResize: return std::nullopt;
   }
   return std::nullopt;
 }
@@ -41,14 +38,10 @@ Dim rounded(const Resampling& r, const Fraction& f, expr::Context& ctx) {
   using N = Resampling::Nearest;
   Dim den = divisor(ctx, f.den);
   switch (r.nearest) {
-    case N::Floor:
-      return expr::floordiv(f.num, den);
-    case N::Ceil:
-      return expr::ceildiv(f.num, den);
-    case N::RoundPreferCeil:
-      return expr::floordiv(f.num * 2 + den, den * 2);
-    case N::RoundPreferFloor:
-      return expr::ceildiv(f.num * 2 - den, den * 2);
+    case N::Floor: return expr::floordiv(f.num, den);
+    case N::Ceil: return expr::ceildiv(f.num, den);
+    case N::RoundPreferCeil: return expr::floordiv(f.num * 2 + den, den * 2);
+    case N::RoundPreferFloor: return expr::ceildiv(f.num * 2 - den, den * 2);
   }
   return f.num;
 }
@@ -57,18 +50,10 @@ Dim rounded(const Resampling& r, Scalar x) {
   using N = Resampling::Nearest;
   Scalar v;
   switch (r.nearest) {
-    case N::Floor:
-      v = unary(UnaryOp::Floor, x);
-      break;
-    case N::Ceil:
-      v = unary(UnaryOp::Ceil, x);
-      break;
-    case N::RoundPreferCeil:
-      v = unary(UnaryOp::Floor, x + 0.5);
-      break;
-    case N::RoundPreferFloor:
-      v = unary(UnaryOp::Ceil, x - 0.5);
-      break;
+    case N::Floor: v = unary(UnaryOp::Floor, x); break;
+    case N::Ceil: v = unary(UnaryOp::Ceil, x); break;
+    case N::RoundPreferCeil: v = unary(UnaryOp::Floor, x + 0.5); break;
+    case N::RoundPreferFloor: v = unary(UnaryOp::Ceil, x - 0.5); break;
   }
   return expr::value(expr::make_cast(DType::I64, v));
 }
@@ -121,19 +106,15 @@ Scalar source_position(const Resampling& r, const ResampledAxis& a, Dim o) {
   Scalar half_pixel = a.scale ? (x + 0.5) / a.scale - 0.5 : (x + 0.5) * inverse - 0.5;
   Scalar many = expr::less(o->ctx->constant(1), a.out);
   switch (r.coordinate) {
-    case C::HalfPixel:
-      return half_pixel;
+    case C::HalfPixel: return half_pixel;
     case C::HalfPixelSymmetric: {
       // The centre stays where it is although the output's size is rounded down.
       Scalar adjustment = f32(a.out) * inverse / f32(a.in);
       return f32(a.in) * 0.5 * (1.0 - adjustment) + half_pixel;
     }
-    case C::PytorchHalfPixel:
-      return expr::make_select(many, half_pixel, zero);
-    case C::AlignCorners:
-      return expr::make_select(many, x * f32(a.in - 1) / f32(a.out - 1), zero);
-    case C::Asymmetric:
-      return a.scale ? x / a.scale : x * inverse;
+    case C::PytorchHalfPixel: return expr::make_select(many, half_pixel, zero);
+    case C::AlignCorners: return expr::make_select(many, x * f32(a.in - 1) / f32(a.out - 1), zero);
+    case C::Asymmetric: return a.scale ? x / a.scale : x * inverse;
     case C::TfCropAndResize: {
       Scalar last = f32(a.in - 1), spread = a.crop_end - a.crop_start;
       return expr::make_select(many, a.crop_start * last + x * spread * last / f32(a.out - 1),

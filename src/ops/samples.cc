@@ -81,14 +81,10 @@ Result<AttrValue> parse_attr(const AttrSpec& spec, const std::string& text, cons
                              bool concrete) {
   auto list = [&] { return split(text.size() >= 2 && text.front() == '[' ? text.substr(1, text.size() - 2) : text); };
   switch (spec.kind) {
-    case AttrKind::Int:
-      return AttrValue(static_cast<int64_t>(std::stoll(text)));
-    case AttrKind::Float:
-      return AttrValue(std::stod(text));
-    case AttrKind::Bool:
-      return AttrValue(text == "true");
-    case AttrKind::String:
-      return AttrValue(text);
+    case AttrKind::Int: return AttrValue(static_cast<int64_t>(std::stoll(text)));
+    case AttrKind::Float: return AttrValue(std::stod(text));
+    case AttrKind::Bool: return AttrValue(text == "true");
+    case AttrKind::String: return AttrValue(text);
     case AttrKind::DType: {
       std::optional<DType> t = dtype_named(text);
       if (!t) return make_error("bad-sample", spec.name, "'" + text + "' is not an element type");
@@ -104,17 +100,14 @@ Result<AttrValue> parse_attr(const AttrSpec& spec, const std::string& text, cons
       for (const std::string& p : list()) v.push_back(std::stod(p));
       return AttrValue(v);
     }
-    case AttrKind::Strings:
-      return AttrValue(list());
-    case AttrKind::Dim:
-      return AttrValue(TRY(parse_size(text, s, ctx, concrete)));
+    case AttrKind::Strings: return AttrValue(list());
+    case AttrKind::Dim: return AttrValue(TRY(parse_size(text, s, ctx, concrete)));
     case AttrKind::Dims: {
       std::vector<Dim> v;
       for (const std::string& p : list()) v.push_back(TRY(parse_size(p, s, ctx, concrete)));
       return AttrValue(v);
     }
-    case AttrKind::Const:
-      break;
+    case AttrKind::Const: break;
   }
   return make_error("bad-sample", spec.name, "constants cannot be given in a sample");
 }
@@ -122,32 +115,19 @@ Result<AttrValue> parse_attr(const AttrSpec& spec, const std::string& text, cons
 void store(DType t, std::byte* at, double v) {
   auto put = [&](auto x) { std::memcpy(at, &x, sizeof x); };
   switch (t) {
-    case DType::Bool:
-      return put(static_cast<uint8_t>(v != 0));
-    case DType::I8:
-      return put(static_cast<int8_t>(v));
-    case DType::U8:
-      return put(static_cast<uint8_t>(v));
-    case DType::I16:
-      return put(static_cast<int16_t>(v));
-    case DType::U16:
-      return put(static_cast<uint16_t>(v));
-    case DType::I32:
-      return put(static_cast<int32_t>(v));
-    case DType::U32:
-      return put(static_cast<uint32_t>(v));
-    case DType::I64:
-      return put(static_cast<int64_t>(v));
-    case DType::U64:
-      return put(static_cast<uint64_t>(v));
-    case DType::F64:
-      return put(v);
-    case DType::F32:
-      return put(static_cast<float>(v));
-    case DType::F16:
-      return put(f32_to_f16(static_cast<float>(v)));
-    case DType::BF16:
-      return put(f32_to_bf16(static_cast<float>(v)));
+    case DType::Bool: return put(static_cast<uint8_t>(v != 0));
+    case DType::I8: return put(static_cast<int8_t>(v));
+    case DType::U8: return put(static_cast<uint8_t>(v));
+    case DType::I16: return put(static_cast<int16_t>(v));
+    case DType::U16: return put(static_cast<uint16_t>(v));
+    case DType::I32: return put(static_cast<int32_t>(v));
+    case DType::U32: return put(static_cast<uint32_t>(v));
+    case DType::I64: return put(static_cast<int64_t>(v));
+    case DType::U64: return put(static_cast<uint64_t>(v));
+    case DType::F64: return put(v);
+    case DType::F32: return put(static_cast<float>(v));
+    case DType::F16: return put(f32_to_f16(static_cast<float>(v)));
+    case DType::BF16: return put(f32_to_bf16(static_cast<float>(v)));
   }
 }
 

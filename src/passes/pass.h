@@ -1,5 +1,5 @@
-// Graph-to-graph passes. One file a pass, src/passes/<name>.cc, exporting `PassDef pass_<name>()`; the list is generated from
-// the file names, the order is driver/pipeline.cc.
+// Graph-to-graph passes. One file a pass, src/passes/<name>.cc, exporting `PassDef pass_<name>()`; the list is generated
+// from the file names, the order is driver/pipeline.cc.
 #pragma once
 #include <functional>
 #include <string>
@@ -15,7 +15,7 @@ struct PassContext {
 // Pure: the input is not changed; an input with nothing to do comes back as the same pointer. Every node of the result has
 // a location. Passes run on the entry function and keep its params, results and their names and types.
 struct PassDef {
-  std::string name;     // kebab-case, as golden tests name it
+  std::string name;  // kebab-case, as golden tests name it
   std::string summary;
   std::function<Result<graph::FunctionPtr>(const graph::FunctionPtr&, PassContext&)> run;
 };

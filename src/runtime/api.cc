@@ -17,7 +17,9 @@ using pliant::runtime::fail;
 using pliant::runtime::LoadOptions;
 using pliant::runtime::Mapping;
 
-pliant_status null_argument(const char* function) { return fail(PLIANT_INVALID_ARGUMENT, "%s was given a null pointer", function); }
+pliant_status null_argument(const char* function) {
+  return fail(PLIANT_INVALID_ARGUMENT, "%s was given a null pointer", function);
+}
 
 // The options that the caller knows; those that came later keep their defaults.
 LoadOptions read_options(const pliant_load_options* options) {
@@ -30,21 +32,23 @@ LoadOptions read_options(const pliant_load_options* options) {
 template <class Info>
 pliant_status write_info(Info value, Info* to, const char* function) {
   if (to == nullptr) return null_argument(function);
-  if (to->struct_size < sizeof(size_t)) return fail(PLIANT_INVALID_ARGUMENT, "%s was given a struct without its size", function);
+  if (to->struct_size < sizeof(size_t))
+    return fail(PLIANT_INVALID_ARGUMENT, "%s was given a struct without its size", function);
   value.struct_size = to->struct_size;
   std::memcpy(to, &value, std::min(to->struct_size, sizeof value));
   return PLIANT_OK;
 }
 
-pliant_status finish_load(std::span<const std::byte> bytes, Mapping file, const pliant_load_options* options, pliant_model** out) {
+pliant_status finish_load(std::span<const std::byte> bytes, Mapping file, const pliant_load_options* options,
+                          pliant_model** out) {
   auto model = std::make_unique<pliant_model>();
   const pliant_status status = pliant::runtime::load_model(bytes, std::move(file), read_options(options), *model);
   if (status == PLIANT_OK) *out = model.release();
   return status;
 }
 
-pliant_status describe_tensor(const pliant::artifact::TensorDesc& t, const pliant_model::Description& d, pliant_tensor_info* info,
-                              const char* function) {
+pliant_status describe_tensor(const pliant::artifact::TensorDesc& t, const pliant_model::Description& d,
+                              pliant_tensor_info* info, const char* function) {
   pliant_tensor_info v = {};
   v.name = t.name.c_str();
   v.dtype = static_cast<int32_t>(t.dtype);
@@ -186,7 +190,8 @@ pliant_status pliant_run(pliant_model* model, const pliant_input* inputs, size_t
     return null_argument("pliant_run");
   const size_t expected = model->program.outputs.size();
   if (output_count != expected)
-    return fail(PLIANT_INVALID_ARGUMENT, "pliant_run was given room for %zu outputs but the model has %zu", output_count, expected);
+    return fail(PLIANT_INVALID_ARGUMENT, "pliant_run was given room for %zu outputs but the model has %zu", output_count,
+                expected);
   return pliant::runtime::run_model(*model, inputs, input_count, outputs);
 }
 

@@ -14,7 +14,7 @@ using namespace pliant::runtime;  // the structs of dlpack.h
 constexpr struct {
   uint8_t code, bits;
 } kTypes[] = {
-    {kDlBool, 8},  {kDlInt, 8},   {kDlInt, 16},  {kDlInt, 32},    {kDlInt, 64},   {kDlUInt, 8},  {kDlUInt, 16},
+    {kDlBool, 8},  {kDlInt, 8},   {kDlInt, 16},   {kDlInt, 32},    {kDlInt, 64},   {kDlUInt, 8},   {kDlUInt, 16},
     {kDlUInt, 32}, {kDlUInt, 64}, {kDlFloat, 16}, {kDlBfloat, 16}, {kDlFloat, 32}, {kDlFloat, 64},
 };
 
@@ -109,7 +109,9 @@ pliant_status pliant_input_from_dlpack_versioned(const DLManagedTensorVersioned*
   return view_tensor(tensor->dl_tensor, input);
 }
 
-pliant_status pliant_output_to_dlpack(pliant_output* output, DLManagedTensor** tensor) { return export_output(output, tensor); }
+pliant_status pliant_output_to_dlpack(pliant_output* output, DLManagedTensor** tensor) {
+  return export_output(output, tensor);
+}
 
 pliant_status pliant_output_to_dlpack_versioned(pliant_output* output, DLManagedTensorVersioned** tensor) {
   PLIANT_TRY(export_output(output, tensor));

@@ -1,5 +1,5 @@
-/* The structs of the DLPack exchange format (versions 0 and 1), as its specification fixes their layout. Names are ours where the
- * public functions do not need them, so that users may include dlpack.h beside pliant.h. */
+/* The structs of the DLPack exchange format (versions 0 and 1), as its specification fixes their layout. Names are ours
+ * where the public functions do not need them, so that users may include dlpack.h beside pliant.h. */
 #pragma once
 #include <cstdint>
 

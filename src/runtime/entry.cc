@@ -28,19 +28,22 @@ int64_t find_input(const std::vector<TensorDesc>& inputs, const pliant_input& gi
 
 pliant_status unknown_input(const Model& model, const pliant_input& given, size_t at) {
   Text names;
-  for (const TensorDesc& t : model.program.inputs) names.add("%s\"%s\"", &t == &model.program.inputs[0] ? "" : ", ", t.name.c_str());
+  for (const TensorDesc& t : model.program.inputs)
+    names.add("%s\"%s\"", &t == &model.program.inputs[0] ? "" : ", ", t.name.c_str());
   if (given.name == nullptr)
-    return fail(PLIANT_BAD_INPUT, "input number %zu was given but the model has %zu: %s", at + 1, model.program.inputs.size(),
-                names.str());
+    return fail(PLIANT_BAD_INPUT, "input number %zu was given but the model has %zu: %s", at + 1,
+                model.program.inputs.size(), names.str());
   return fail(PLIANT_BAD_INPUT, "there is no input \"%s\"; the model has %s", given.name, names.str());
 }
 
 pliant_status check_input(const TensorDesc& desc, const pliant_input& given, InputView& view) {
   const char* name = desc.name.c_str();
   if (given.dtype != static_cast<int32_t>(desc.dtype))
-    return fail(PLIANT_BAD_INPUT, "input \"%s\" is %s but %s is expected", name, dtype_text(given.dtype), name_of(desc.dtype));
+    return fail(PLIANT_BAD_INPUT, "input \"%s\" is %s but %s is expected", name, dtype_text(given.dtype),
+                name_of(desc.dtype));
   if (given.rank < 0 || given.rank > PLIANT_MAX_RANK || (given.rank > 0 && given.shape == nullptr))
-    return fail(PLIANT_INVALID_ARGUMENT, "input \"%s\" has rank %d and %s shape", name, given.rank, given.shape ? "a" : "no");
+    return fail(PLIANT_INVALID_ARGUMENT, "input \"%s\" has rank %d and %s shape", name, given.rank,
+                given.shape ? "a" : "no");
   const auto rank = static_cast<size_t>(given.rank);
   if (rank != desc.axes.size())
     return fail(PLIANT_BAD_INPUT, "input \"%s\" has rank %zu, shape %s, but rank %zu is expected: %s", name, rank,
@@ -57,7 +60,8 @@ pliant_status check_input(const TensorDesc& desc, const pliant_input& given, Inp
     empty = empty || size == 0;
     overflow = overflow || __builtin_mul_overflow(bytes, static_cast<uint64_t>(size), &bytes);
   }
-  if (empty) bytes = 0;
+  if (empty)
+    bytes = 0;
   else if (overflow || bytes > (uint64_t{1} << 46))
     return fail(PLIANT_BAD_INPUT, "input \"%s\" is too large: shape %s", name, shape_text(given.shape, rank).str());
   if (given.data == nullptr && bytes > 0) return fail(PLIANT_INVALID_ARGUMENT, "input \"%s\" has no data", name);
@@ -81,7 +85,8 @@ pliant_status fill_defaults(const Model& model, State& state) {
     if (state.inputs[i].data != nullptr) continue;
     const TensorDesc& desc = model.program.inputs[i];
     if (desc.default_constant < 0)
-      return fail(PLIANT_BAD_INPUT, "input \"%s\" is missing: %s%s", desc.name.c_str(), name_of(desc.dtype), shape_text(desc).str());
+      return fail(PLIANT_BAD_INPUT, "input \"%s\" is missing: %s%s", desc.name.c_str(), name_of(desc.dtype),
+                  shape_text(desc).str());
     const artifact::ConstantDesc& c = model.program.constants[static_cast<size_t>(desc.default_constant)];
     state.inputs[i] = {model.constants + c.offset, shape, c.bytes};
     for (const artifact::Axis& a : desc.axes) *shape++ = a.size.value;
@@ -112,14 +117,14 @@ pliant_status bind_slot(const Model& model, State& state, size_t index) {
   }
   const Bind& first = model.program.binds[model.first_bind[b.slot]];
   if (&first != &b && state.key[b.slot] != value)
-    return fail(PLIANT_BAD_INPUT, "%s is %" PRId64 " but symbol \"%s\" is %" PRId64 " from %s", place_text(model, b).str(), value,
-                b.symbol.c_str(), state.key[b.slot], place_text(model, first).str());
+    return fail(PLIANT_BAD_INPUT, "%s is %" PRId64 " but symbol \"%s\" is %" PRId64 " from %s", place_text(model, b).str(),
+                value, b.symbol.c_str(), state.key[b.slot], place_text(model, first).str());
   if (value < b.lo || value > b.hi)
-    return fail(PLIANT_BAD_INPUT, "%s is %" PRId64 " but symbol \"%s\" must be at %s %" PRId64, place_text(model, b).str(), value,
-                b.symbol.c_str(), value < b.lo ? "least" : "most", value < b.lo ? b.lo : b.hi);
+    return fail(PLIANT_BAD_INPUT, "%s is %" PRId64 " but symbol \"%s\" must be at %s %" PRId64, place_text(model, b).str(),
+                value, b.symbol.c_str(), value < b.lo ? "least" : "most", value < b.lo ? b.lo : b.hi);
   if (value % b.multiple_of != 0)
-    return fail(PLIANT_BAD_INPUT, "%s is %" PRId64 " but symbol \"%s\" must be a multiple of %" PRId64, place_text(model, b).str(),
-                value, b.symbol.c_str(), b.multiple_of);
+    return fail(PLIANT_BAD_INPUT, "%s is %" PRId64 " but symbol \"%s\" must be a multiple of %" PRId64,
+                place_text(model, b).str(), value, b.symbol.c_str(), b.multiple_of);
   state.key[b.slot] = value;
   return PLIANT_OK;
 }

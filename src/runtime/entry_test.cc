@@ -18,11 +18,13 @@ class Entry : public testing::Test {
     p.slot_count = p.key_slots = 3;
     p.slot_names = {"batch", "seq", "len"};
     p.inputs = {tensor("ids", DType::I64, {symbol("batch", 0), symbol("seq", 1)}),
-                tensor("mask", DType::I64, {symbol("batch", 0), symbol("seq", 1)}),
-                tensor("image", DType::F32, {fixed(3)}),
+                tensor("mask", DType::I64, {symbol("batch", 0), symbol("seq", 1)}), tensor("image", DType::F32, {fixed(3)}),
                 tensor("past", DType::I32, {fixed(2)})};
     p.inputs[3].default_constant = 0;
-    p.binds = {bind_axis(0, 0, 0, "batch"), bind_axis(0, 1, 1, "seq"), bind_axis(1, 0, 0, "batch"), bind_axis(1, 1, 1, "seq"),
+    p.binds = {bind_axis(0, 0, 0, "batch"),
+               bind_axis(0, 1, 1, "seq"),
+               bind_axis(1, 0, 0, "batch"),
+               bind_axis(1, 1, 1, "seq"),
                {3, 1, 2, true, "len", 0, 9, 1}};
     p.binds[0].lo = 1;
     p.binds[0].hi = 4;
@@ -68,8 +70,7 @@ TEST_F(Entry, missing_unknown_twice) {
 
 TEST_F(Entry, wrong_types_and_shapes) {
   EXPECT_EQ(run({{"ids", PLIANT_F32, {2, 6}}, mask, image}), "bad input: input \"ids\" is f32 but i64 is expected");
-  EXPECT_EQ(run({{"ids", 99, {2, 6}}, mask, image}),
-            "bad input: input \"ids\" is of an unknown dtype but i64 is expected");
+  EXPECT_EQ(run({{"ids", 99, {2, 6}}, mask, image}), "bad input: input \"ids\" is of an unknown dtype but i64 is expected");
   EXPECT_EQ(run({{"ids", PLIANT_I64, {12}}, mask, image}),
             "bad input: input \"ids\" has rank 1, shape [12], but rank 2 is expected: [batch, seq]");
   EXPECT_EQ(run({ids, mask, {"image", PLIANT_F32, {4}}}), "bad input: input \"image\" axis 0 is 4 but 3 is expected: [3]");
@@ -83,8 +84,10 @@ TEST_F(Entry, symbols) {
             "bad input: input \"mask\" axis 1 is 8 but symbol \"seq\" is 6 from input \"ids\" axis 1");
   EXPECT_EQ(run({{"mask", PLIANT_I64, {3, 6}}, {"ids", PLIANT_I64, {1, 6}}, image}),
             "bad input: input \"mask\" axis 0 is 3 but symbol \"batch\" is 1 from input \"ids\" axis 0");
-  EXPECT_EQ(run({{"ids", PLIANT_I64, {0, 6}}, mask, image}), "bad input: input \"ids\" axis 0 is 0 but symbol \"batch\" must be at least 1");
-  EXPECT_EQ(run({{"ids", PLIANT_I64, {5, 6}}, mask, image}), "bad input: input \"ids\" axis 0 is 5 but symbol \"batch\" must be at most 4");
+  EXPECT_EQ(run({{"ids", PLIANT_I64, {0, 6}}, mask, image}),
+            "bad input: input \"ids\" axis 0 is 0 but symbol \"batch\" must be at least 1");
+  EXPECT_EQ(run({{"ids", PLIANT_I64, {5, 6}}, mask, image}),
+            "bad input: input \"ids\" axis 0 is 5 but symbol \"batch\" must be at most 4");
   EXPECT_EQ(run({{"ids", PLIANT_I64, {2, 7}}, mask, image}),
             "bad input: input \"ids\" axis 1 is 7 but symbol \"seq\" must be a multiple of 2");
   EXPECT_EQ(run({ids, mask, image, {"past", PLIANT_I32, {2}, {int64_t{10} << 32}}}),

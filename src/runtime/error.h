@@ -12,8 +12,8 @@ const char* last_message();
 }  // namespace pliant::runtime
 
 // Returns the status of an expression from the enclosing function unless it is PLIANT_OK.
-#define PLIANT_TRY(...)                                   \
-  do {                                                    \
-    const pliant_status try_status_ = (__VA_ARGS__);      \
-    if (try_status_ != PLIANT_OK) return try_status_;     \
+#define PLIANT_TRY(...)                               \
+  do {                                                \
+    const pliant_status try_status_ = (__VA_ARGS__);  \
+    if (try_status_ != PLIANT_OK) return try_status_; \
   } while (0)

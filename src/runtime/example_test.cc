@@ -38,10 +38,10 @@ TEST(example, builds_with_the_header_and_the_library_alone) {
 #endif
   const std::string folder = testing::TempDir() + "pliant_example_" + std::to_string(getpid());
   int status = 0;
-  const std::string made = output_of("mkdir -p " + folder + " && cp " PLIANT_SOURCE_DIR "/examples/c/* " PLIANT_SOURCE_DIR
-                                         "/src/runtime/pliant.h " + folder + " && make -s -C " + folder + " PLIANT_INCLUDE=" + folder +
-                                         " PLIANT_LIB=" PLIANT_BINARY_DIR " infer",
-                                     &status);
+  const std::string made = output_of(
+      "mkdir -p " + folder + " && cp " PLIANT_SOURCE_DIR "/examples/c/* " PLIANT_SOURCE_DIR "/src/runtime/pliant.h " +
+          folder + " && make -s -C " + folder + " PLIANT_INCLUDE=" + folder + " PLIANT_LIB=" PLIANT_BINARY_DIR " infer",
+      &status);
   ASSERT_EQ(status, 0) << made;
   const std::vector<std::byte> file = file_of(add_chain(3));
   std::ofstream(folder + "/model.pliant", std::ios::binary)

@@ -38,7 +38,8 @@ pliant_status ExternCall::fault(const char* format, ...) const {
 }
 
 pliant_status ExternCall::require_output(size_t i, DType dtype, uint64_t count) const {
-  if (outputs[i].dtype != dtype) return fault("output %zu is %s but must be %s", i, name_of(outputs[i].dtype), name_of(dtype));
+  if (outputs[i].dtype != dtype)
+    return fault("output %zu is %s but must be %s", i, name_of(outputs[i].dtype), name_of(dtype));
   if (count > outputs[i].capacity / static_cast<uint64_t>(byte_size(dtype)))
     return fault("output %zu has room for %" PRIu64 " bytes but gets %" PRIu64 " elements", i, outputs[i].capacity, count);
   return PLIANT_OK;

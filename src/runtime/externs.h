@@ -53,14 +53,15 @@ struct ExternRow {
 // Null for a name that is not in the table.
 const ExternRow* find_extern(std::string_view symbol);
 
-// One axis of a tensor: [outer][axis][inner]. Of an empty tensor outer and inner are 0, so that huge axes beside an empty one
-// neither overflow nor are walked.
+// One axis of a tensor: [outer][axis][inner]. Of an empty tensor outer and inner are 0, so that huge axes beside an empty
+// one neither overflow nor are walked.
 struct AxisSplit {
   int64_t outer = 1, size = 1, inner = 1;
 };
 AxisSplit split_at(std::span<const int64_t> shape, int64_t axis);
 
-// The element at `p` as an integer whose order is the values' order: negative zero equals zero, all NaNs are equal and greatest.
+// The element at `p` as an integer whose order is the values' order: negative zero equals zero, all NaNs are equal and
+// greatest.
 uint64_t order_key(DType dtype, const std::byte* p);
 // The keys of `count` elements that lie `stride` elements apart.
 void order_keys(DType dtype, const std::byte* first, int64_t stride, int64_t count, uint64_t* keys);

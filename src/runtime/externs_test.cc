@@ -192,7 +192,11 @@ TEST(unique, flat_sorted_and_in_order_of_occurrence) {
 TEST(unique, slices_of_an_axis) {
   // Rows [1 0 0] [1 0 0] [2 3 4], and columns of [[1 1 2] [0 0 3]].
   Caller rows;
-  rows.in(Floats{1, 0, 0, 1, 0, 0, 2, 3, 4}, {3, 3}).out(DType::F32, 9).out(DType::I64, 3).out(DType::I64, 3).out(DType::I64, 3);
+  rows.in(Floats{1, 0, 0, 1, 0, 0, 2, 3, 4}, {3, 3})
+      .out(DType::F32, 9)
+      .out(DType::I64, 3)
+      .out(DType::I64, 3)
+      .out(DType::I64, 3);
   rows.ints = {0, 1};
   EXPECT_EQ(rows.call("unique"), "");
   EXPECT_EQ(rows.results[0], 2);
@@ -239,7 +243,8 @@ TEST(compress, axes_flat_and_short_conditions) {
 
 // The example of the operator's specification: three clusters of two boxes.
 struct Nms : Caller {
-  Nms(const Floats& boxes, bool center, int64_t most, float overlap, float score, const Floats& scores = {0.9f, 0.75f, 0.6f, 0.95f, 0.5f, 0.3f})
+  Nms(const Floats& boxes, bool center, int64_t most, float overlap, float score,
+      const Floats& scores = {0.9f, 0.75f, 0.6f, 0.95f, 0.5f, 0.3f})
       : boxes_(boxes), scores_(scores), most_{most}, overlap_{overlap}, score_{score} {
     in(boxes_, {1, 6, 4}).in(scores_, {1, 1, 6}).in(most_, {1}).in(overlap_, {1}).in(score_, {1}).out(DType::I64, 18);
     ints = {center};
@@ -265,7 +270,8 @@ TEST(non_max_suppression, corners_centres_limits) {
   EXPECT_EQ(Nms(kCorners, false, 30, 1, 0).picks(), (Ints{3, 0, 1, 2, 4, 5}));
   const Floats flipped = {1, 1, 0, 0, 0, 0.1f, 1, 1.1f, 0, 0.9f, 1, -0.1f, 0, 10, 1, 11, 1, 10.1f, 0, 11.1f, 1, 101, 0, 100};
   EXPECT_EQ(Nms(flipped, false, 3, 0.5f, 0).picks(), (Ints{3, 0, 5}));
-  const Floats centres = {0.5f, 0.5f, 1, 1, 0.5f, 0.6f, 1, 1, 0.5f, 0.4f, 1, 1, 0.5f, 10.5f, 1, 1, 0.5f, 10.6f, 1, 1, 0.5f, 100.5f, 1, 1};
+  const Floats centres = {0.5f, 0.5f,  1, 1, 0.5f, 0.6f,  1, 1, 0.5f, 0.4f,   1, 1,
+                          0.5f, 10.5f, 1, 1, 0.5f, 10.6f, 1, 1, 0.5f, 100.5f, 1, 1};
   EXPECT_EQ(Nms(centres, true, 3, 0.5f, 0).picks(), (Ints{3, 0, 5}));
   EXPECT_EQ(Nms(kCorners, false, 9, 0.5f, 0, {1, 1, 1, 1, 1, 1}).picks(), (Ints{0, 3, 5}));
 }

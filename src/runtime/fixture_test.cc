@@ -2,9 +2,10 @@
 
 // Code that may be copied elsewhere: no calls, no constants in memory, no instrumentation.
 #if defined(__clang__)
-#define TEST_KERNEL __attribute__((section("pliant_kernels"), used, noinline, no_sanitize("address", "undefined", "thread"), no_builtin))
-#else
 #define TEST_KERNEL \
+  __attribute__((section("pliant_kernels"), used, noinline, no_sanitize("address", "undefined", "thread"), no_builtin))
+#else
+#define TEST_KERNEL                                                                                        \
   __attribute__((section("pliant_kernels"), used, noinline, no_sanitize("address", "undefined", "thread"), \
                  optimize("O1", "no-tree-loop-distribute-patterns", "no-stack-protector")))
 #endif
@@ -121,7 +122,9 @@ Program empty_program() {
   return p;
 }
 
-TensorDesc tensor(std::string name, DType dtype, std::vector<Axis> axes) { return {std::move(name), dtype, std::move(axes), -1}; }
+TensorDesc tensor(std::string name, DType dtype, std::vector<Axis> axes) {
+  return {std::move(name), dtype, std::move(axes), -1};
+}
 
 Program add_chain(int steps) {
   Program p = empty_program();

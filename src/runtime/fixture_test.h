@@ -1,5 +1,5 @@
-// Programs built by hand for the tests of the runtime. Their native code is compiled with the tests, into a section of its own
-// whose bytes become an image's text.
+// Programs built by hand for the tests of the runtime. Their native code is compiled with the tests, into a section of its
+// own whose bytes become an image's text.
 #pragma once
 #include <gtest/gtest.h>
 

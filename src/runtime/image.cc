@@ -32,7 +32,8 @@ pliant_status LoadedImage::load(const artifact::NativeImage& image) {
     if (r.kind == artifact::Relocation::Kind::Import) {
       const std::string& name = image.imports[r.addend];
       void* function = find_import(name);
-      if (function == nullptr) return fail(PLIANT_BAD_ARTIFACT, "the code needs a function \"%s\" that this runtime lacks", name.c_str());
+      if (function == nullptr)
+        return fail(PLIANT_BAD_ARTIFACT, "the code needs a function \"%s\" that this runtime lacks", name.c_str());
       value = reinterpret_cast<uint64_t>(function);
     }
     std::memcpy(base + text + rodata + r.offset, &value, sizeof value);

@@ -1,7 +1,7 @@
 #include "runtime/imports.h"
 
-// Declared without their types, under names of our own that the linker reads as the C ones: only the addresses matter, and C++
-// overloads of the same names would be ambiguous.
+// Declared without their types, under names of our own that the linker reads as the C ones: only the addresses matter, and
+// C++ overloads of the same names would be ambiguous.
 #define PLIANT_IMPORT(name, type) extern "C" void pliant_import_##name() __asm__(#name);
 #include "runtime/imports.def"
 #undef PLIANT_IMPORT

@@ -34,7 +34,8 @@ int64_t middle(pliant_model* model) {
 
 std::string temporary_file(const std::vector<std::byte>& bytes) {
   std::string path = testing::TempDir() + "load_test_" + std::to_string(getpid()) + ".pliant";
-  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   return path;
 }
 
@@ -107,9 +108,10 @@ TEST(load, names_the_features_that_are_missing) {
   pliant_model* model = nullptr;
   EXPECT_EQ(pliant_load_memory(file.data(), file.size(), nullptr, &model), PLIANT_UNSUPPORTED_CPU);
 #if defined(__x86_64__)
-  EXPECT_STREQ(pliant_last_error(),
-               "this CPU lacks what the artifact needs: future needs avx9000 (not known to this runtime), avx9001 (not known to "
-               "this runtime); compile it for this machine's target");
+  EXPECT_STREQ(
+      pliant_last_error(),
+      "this CPU lacks what the artifact needs: future needs avx9000 (not known to this runtime), avx9001 (not known to "
+      "this runtime); compile it for this machine's target");
 #endif
 }
 

@@ -37,14 +37,18 @@ int allowed_cores() {
     if (!CPU_ISSET(cpu, &set)) continue;
     const std::string folder = "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/";
     std::string package = first_line(folder + "physical_package_id"), core = first_line(folder + "core_id");
-    if (core.empty()) ++unknown;
-    else cores.emplace(std::move(package), std::move(core));
+    if (core.empty())
+      ++unknown;
+    else
+      cores.emplace(std::move(package), std::move(core));
   }
   return std::max(1, static_cast<int>(cores.size()) + unknown);
 }
 
 // Whole CPUs of a quota, rounded up; 0 for none.
-int quota_of(double quota, double period) { return quota > 0 && period > 0 ? static_cast<int>((quota + period - 1) / period) : 0; }
+int quota_of(double quota, double period) {
+  return quota > 0 && period > 0 ? static_cast<int>((quota + period - 1) / period) : 0;
+}
 
 int version2_quota(const std::string& folder) {
   const std::string line = first_line(folder + "/cpu.max");

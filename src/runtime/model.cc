@@ -23,7 +23,8 @@ pliant_status choose_variant(const artifact::FileView& view, size_t& chosen) {
       chosen = i;
       return PLIANT_OK;
     }
-    missing += (i > 0 ? "; " : "") + view.variants[i].target + " needs " + (lacks.empty() ? "AMX, which the system refuses" : lacks);
+    missing += (i > 0 ? "; " : "") + view.variants[i].target + " needs " +
+               (lacks.empty() ? "AMX, which the system refuses" : lacks);
   }
   return fail(PLIANT_UNSUPPORTED_CPU, "this CPU lacks what the artifact needs: %s; compile it for this machine's target",
               missing.c_str());
@@ -35,10 +36,14 @@ pliant_status resolve_externs(Model& m) {
     const ExternRow* row = find_extern(e.symbol);
     if (row == nullptr)
       return fail(PLIANT_BAD_ARTIFACT, "the artifact needs a function \"%s\" that this runtime lacks", e.symbol.c_str());
-    auto within = [](size_t n, int least, int most) { return n >= static_cast<size_t>(least) && n <= static_cast<size_t>(most); };
-    if (!within(e.inputs.size(), row->min_inputs, row->max_inputs) || !within(e.outputs.size(), row->min_outputs, row->max_outputs) ||
+    auto within = [](size_t n, int least, int most) {
+      return n >= static_cast<size_t>(least) && n <= static_cast<size_t>(most);
+    };
+    if (!within(e.inputs.size(), row->min_inputs, row->max_inputs) ||
+        !within(e.outputs.size(), row->min_outputs, row->max_outputs) ||
         !within(e.ints.size(), row->min_ints, row->max_ints) || !within(e.result_slots.size(), 0, row->results))
-      return fail(PLIANT_BAD_ARTIFACT, "the artifact calls the function \"%s\" with the wrong number of arguments", e.symbol.c_str());
+      return fail(PLIANT_BAD_ARTIFACT, "the artifact calls the function \"%s\" with the wrong number of arguments",
+                  e.symbol.c_str());
     m.externs.push_back(row);
   }
   return PLIANT_OK;
@@ -77,8 +82,10 @@ void complete_binds(Model& m) {
       });
       if (!size.is_slot || bound) continue;
       const auto slot = static_cast<uint32_t>(size.value);
-      if (slot < p.key_slots) p.binds.push_back({i, a, slot, false, p.slot_names[slot], INT64_MIN, INT64_MAX, 1});
-      else m.unbound_axes.push_back({i, a, slot});
+      if (slot < p.key_slots)
+        p.binds.push_back({i, a, slot, false, p.slot_names[slot], INT64_MIN, INT64_MAX, 1});
+      else
+        m.unbound_axes.push_back({i, a, slot});
     }
   m.first_bind.assign(p.key_slots, UINT32_MAX);
   for (uint32_t i = 0; i < p.binds.size(); ++i) m.first_bind[p.binds[i].slot] = std::min(m.first_bind[p.binds[i].slot], i);

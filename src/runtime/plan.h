@@ -12,13 +12,13 @@ namespace pliant::runtime {
 struct PreparedOp {
   enum class Kind : uint8_t { Call, Extern, Copy };
   Kind kind = Kind::Call;
-  int32_t slices = 1;   // Call
-  uint32_t index = 0;   // of the CallDesc, ExternDesc or CopyDesc
+  int32_t slices = 1;  // Call
+  uint32_t index = 0;  // of the CallDesc, ExternDesc or CopyDesc
   uint32_t pointers = 0;
   uint32_t ints = 0;
   artifact::KernelFn function = nullptr;
   int64_t tasks = 0;
-  uint64_t bytes = 0;   // Call: scratch of one thread; Copy: bytes
+  uint64_t bytes = 0;  // Call: scratch of one thread; Copy: bytes
 };
 // pointers[at] is the data of an input or output of the run, plus an offset.
 struct Patch {
@@ -44,12 +44,12 @@ struct OutputSize {
 struct Plan {
   std::vector<int64_t> key;
   uint64_t hash = 0;
-  uint64_t last_use = 0;           // 0: holds nothing
-  uint32_t arena_generation = 0;   // pointers are into this arena
-  std::vector<int64_t> slots;      // after the prefix
-  std::vector<Interval> buffers;   // placed so far
+  uint64_t last_use = 0;          // 0: holds nothing
+  uint32_t arena_generation = 0;  // pointers are into this arena
+  std::vector<int64_t> slots;     // after the prefix
+  std::vector<Interval> buffers;  // placed so far
   uint64_t arena_bytes = 0;
-  int32_t slices = 1;              // the most of any call
+  int32_t slices = 1;  // the most of any call
   std::vector<OutputSize> outputs;
   PreparedList prepared;
 };

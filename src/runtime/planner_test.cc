@@ -14,7 +14,8 @@ void expect_sound(const std::vector<Interval>& v, uint64_t end) {
     EXPECT_LE(v[i].offset + v[i].bytes, end);
     for (size_t j = 0; j < i; ++j) {
       if (v[j].last < v[i].first || v[i].last < v[j].first || v[i].bytes == 0 || v[j].bytes == 0) continue;
-      EXPECT_TRUE(v[i].offset + v[i].bytes <= v[j].offset || v[j].offset + v[j].bytes <= v[i].offset) << i << " overlaps " << j;
+      EXPECT_TRUE(v[i].offset + v[i].bytes <= v[j].offset || v[j].offset + v[j].bytes <= v[i].offset)
+          << i << " overlaps " << j;
     }
   }
 }
@@ -81,7 +82,8 @@ TEST(planner, comes_close_to_the_bound) {
     std::vector<Interval> v;
     const uint32_t n = 20 + static_cast<uint32_t>(random() % 150);
     for (uint32_t i = 0; i < n; ++i) {
-      const uint32_t life = random() % 8 == 0 ? 1 + static_cast<uint32_t>(random() % 12) : 1 + static_cast<uint32_t>(random() % 2);
+      const uint32_t life =
+          random() % 8 == 0 ? 1 + static_cast<uint32_t>(random() % 12) : 1 + static_cast<uint32_t>(random() % 2);
       v.push_back({64 * (1 + (uint64_t{1} << random() % 12)), i, i + life});
     }
     Planner planner;

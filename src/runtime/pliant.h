@@ -1,10 +1,10 @@
 /* Pliant's runtime: loads a .pliant file and runs it at any shape.
  *
- * Plain C. Functions and enumerators are only ever added; structs that may grow begin with `struct_size`, which the caller sets to
- * sizeof of what it was compiled with. All texts are UTF-8 and end in a zero byte.
+ * Plain C. Functions and enumerators are only ever added; structs that may grow begin with `struct_size`, which the caller
+ * sets to sizeof of what it was compiled with. All texts are UTF-8 and end in a zero byte.
  *
- * Threads: a loaded model may be run, described and released buffers by any number of threads at once; pliant_release_model must
- * be the last call on it. Buffers may outlive their model.
+ * Threads: a loaded model may be run, described and released buffers by any number of threads at once; pliant_release_model
+ * must be the last call on it. Buffers may outlive their model.
  *
  *   pliant_model* model = NULL;
  *   if (pliant_load_file("model.pliant", NULL, &model) != PLIANT_OK) { puts(pliant_last_error()); ... }
@@ -47,11 +47,12 @@ typedef enum pliant_status {
   PLIANT_BAD_INPUT = 5,        /* missing, unknown, or of the wrong type, rank or size */
   PLIANT_RUN_FAULT = 6,        /* the model failed on these values, for example an index out of range */
   PLIANT_OUT_OF_MEMORY = 7,
-  PLIANT_BUFFER_TOO_SMALL = 8  /* an output buffer of the caller's; the output's dtype, rank and shape are filled in */
+  PLIANT_BUFFER_TOO_SMALL = 8 /* an output buffer of the caller's; the output's dtype, rank and shape are filled in */
 } pliant_status;
 /* A short lower-case name of a status. */
 PLIANT_API const char* pliant_status_name(pliant_status status);
-/* What went wrong in this thread's last failed call: one sentence; empty when none failed. Valid until its next failed call. */
+/* What went wrong in this thread's last failed call: one sentence; empty when none failed. Valid until its next failed call.
+ */
 PLIANT_API const char* pliant_last_error(void);
 
 typedef enum pliant_dtype {
@@ -93,8 +94,9 @@ typedef struct pliant_load_options {
 
 /* `options` may be NULL. The file must not be changed while the model is loaded. */
 PLIANT_API pliant_status pliant_load_file(const char* path, const pliant_load_options* options, pliant_model** model);
-/* From memory at a multiple of 64 that stays valid and unchanged until the model is released: constants are used in place. At any
- * other address, and with PLIANT_LOAD_HUGE_PAGES, the constants are copied and the memory is not needed after the call. */
+/* From memory at a multiple of 64 that stays valid and unchanged until the model is released: constants are used in place.
+ * At any other address, and with PLIANT_LOAD_HUGE_PAGES, the constants are copied and the memory is not needed after the
+ * call. */
 PLIANT_API pliant_status pliant_load_memory(const void* data, size_t size, const pliant_load_options* options,
                                             pliant_model** model);
 PLIANT_API void pliant_release_model(pliant_model* model);
@@ -132,7 +134,7 @@ typedef struct pliant_model_info {
   const char* target;    /* of the variant that was chosen: "x86-64-v4" */
   int32_t threads;       /* of one run */
   uint64_t constant_bytes, code_bytes;
-  uint8_t digest[32];    /* the file's */
+  uint8_t digest[32]; /* the file's */
 } pliant_model_info;
 PLIANT_API pliant_status pliant_describe_model(const pliant_model* model, pliant_model_info* info);
 
@@ -163,26 +165,29 @@ typedef struct pliant_input {
 } pliant_input;
 
 typedef struct pliant_output {
-  void* data;            /* in: NULL, or a buffer of the caller's, 64-byte aligned; out: the values */
-  uint64_t capacity;     /* in: bytes at `data`; not changed */
-  pliant_buffer* buffer; /* in: ignored; out: the owner of `data` when the runtime allocated it, else NULL */
-  int32_t dtype;         /* out */
-  int32_t rank;          /* out */
+  void* data;                     /* in: NULL, or a buffer of the caller's, 64-byte aligned; out: the values */
+  uint64_t capacity;              /* in: bytes at `data`; not changed */
+  pliant_buffer* buffer;          /* in: ignored; out: the owner of `data` when the runtime allocated it, else NULL */
+  int32_t dtype;                  /* out */
+  int32_t rank;                   /* out */
   int64_t shape[PLIANT_MAX_RANK]; /* out */
 } pliant_output;
 
-/* Runs the model once. Inputs may come in any order when named; those with a default may be left out. `outputs` has one element
- * for each output of the model, in order; start from zeroed structs. After a failure no output holds a buffer of the runtime. */
-PLIANT_API pliant_status pliant_run(pliant_model* model, const pliant_input* inputs, size_t input_count, pliant_output* outputs,
-                                    size_t output_count);
+/* Runs the model once. Inputs may come in any order when named; those with a default may be left out. `outputs` has one
+ * element for each output of the model, in order; start from zeroed structs. After a failure no output holds a buffer of the
+ * runtime. */
+PLIANT_API pliant_status pliant_run(pliant_model* model, const pliant_input* inputs, size_t input_count,
+                                    pliant_output* outputs, size_t output_count);
 
 /* ---- DLPack (its structs come from dlpack.h, or any equal declaration) ---- */
 
 struct DLManagedTensor;
 struct DLManagedTensorVersioned;
-/* Views a tensor as an input without taking it over: `tensor` must outlive the use of `input`. Only dense CPU tensors of one lane. */
+/* Views a tensor as an input without taking it over: `tensor` must outlive the use of `input`. Only dense CPU tensors of one
+ * lane. */
 PLIANT_API pliant_status pliant_input_from_dlpack(const struct DLManagedTensor* tensor, pliant_input* input);
-PLIANT_API pliant_status pliant_input_from_dlpack_versioned(const struct DLManagedTensorVersioned* tensor, pliant_input* input);
+PLIANT_API pliant_status pliant_input_from_dlpack_versioned(const struct DLManagedTensorVersioned* tensor,
+                                                            pliant_input* input);
 /* Moves an output that the runtime allocated into a tensor whose deleter frees it; output->buffer and data become NULL. */
 PLIANT_API pliant_status pliant_output_to_dlpack(pliant_output* output, struct DLManagedTensor** tensor);
 PLIANT_API pliant_status pliant_output_to_dlpack_versioned(pliant_output* output, struct DLManagedTensorVersioned** tensor);

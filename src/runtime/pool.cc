@@ -12,10 +12,11 @@
 namespace pliant::runtime {
 namespace {
 
-constexpr int64_t kSpinNs = 100'000;     // a worker between calls, and the caller that waits for one, before they sleep
-constexpr int64_t kOverrunNs = 100'000;  // a call that took this much longer than its longest slice hints at a crowded machine
-constexpr int kOverrunLimit = 8;         // so many in near succession, and calls run on one thread
-constexpr int kRetryOverruns = 6;        // what counts already when the pool tries again
+constexpr int64_t kSpinNs = 100'000;  // a worker between calls, and the caller that waits for one, before they sleep
+constexpr int64_t kOverrunNs =
+    100'000;                       // a call that took this much longer than its longest slice hints at a crowded machine
+constexpr int kOverrunLimit = 8;   // so many in near succession, and calls run on one thread
+constexpr int kRetryOverruns = 6;  // what counts already when the pool tries again
 constexpr int64_t kCrowdedNs = 50'000'000;  // on one thread at first; doubled each time that trying again fails
 constexpr int64_t kMostCrowdedNs = 2'000'000'000;
 constexpr uint32_t kStop = 1;  // a ticket; those of calls are even
@@ -54,15 +55,17 @@ bool spin(int64_t ns, Ready ready) {
       relax();
     }
     const int64_t now = now_ns();
-    if (until == 0) until = now + ns;
-    else if (now >= until) return false;
+    if (until == 0)
+      until = now + ns;
+    else if (now >= until)
+      return false;
   }
 }
 
 }  // namespace
 
-// `ticket` names the newest call that has a slice for this worker; whoever moves `claimed` to it runs that slice, once. The job
-// is not changed before all its slices are done, so a late worker finds either its slice or nothing.
+// `ticket` names the newest call that has a slice for this worker; whoever moves `claimed` to it runs that slice, once. The
+// job is not changed before all its slices are done, so a late worker finds either its slice or nothing.
 struct alignas(128) ThreadPool::Worker {
   std::atomic<uint32_t> ticket{0};
   std::atomic<uint32_t> claimed{0};
@@ -112,8 +115,8 @@ void ThreadPool::work(Worker& w) {
   for (;;) {
     auto ready = [&] { return w.ticket.load(std::memory_order_acquire) != seen; };
     while (!spin(kSpinNs, ready)) {
-      // Announced before the last look at the ticket, which the kernel takes inside the wait: a call that comes in between sees
-      // the announcement and wakes.
+      // Announced before the last look at the ticket, which the kernel takes inside the wait: a call that comes in between
+      // sees the announcement and wakes.
       w.sleeping.store(1);
       futex_wait(w.ticket, seen);
       w.sleeping.store(0);
@@ -158,8 +161,8 @@ int ThreadPool::threads_now() {
   return threads_;
 }
 
-// Sleeping, not yielding: a thread that yields on a crowded machine gets its CPU back after everybody else's turn, one that is
-// woken gets it soon.
+// Sleeping, not yielding: a thread that yields on a crowded machine gets its CPU back after everybody else's turn, one that
+// is woken gets it soon.
 void ThreadPool::wait_for(Worker& w, uint32_t done) {
   auto ready = [&] { return w.done.load(std::memory_order_acquire) == done; };
   if (spin(kSpinNs, ready)) return;

@@ -1,10 +1,10 @@
-// The threads of one loaded model. A parallel call divides its task grid [0, tasks) into one contiguous slice a thread, always the
-// same for the same count, and returns when all are done. The caller runs slice 0, then any slice that no worker has begun: a
-// worker that sleeps, or that another process keeps off its CPU, costs nothing but its help.
+// The threads of one loaded model. A parallel call divides its task grid [0, tasks) into one contiguous slice a thread,
+// always the same for the same count, and returns when all are done. The caller runs slice 0, then any slice that no worker
+// has begun: a worker that sleeps, or that another process keeps off its CPU, costs nothing but its help.
 //
-// Workers wait for the next call by spinning for a bounded time and then sleep; nothing is ever pinned to a CPU. When calls keep
-// taking much longer than their slices, or slices are interrupted (the machine is shared with others), calls run on one thread for
-// a while.
+// Workers wait for the next call by spinning for a bounded time and then sleep; nothing is ever pinned to a CPU. When calls
+// keep taking much longer than their slices, or slices are interrupted (the machine is shared with others), calls run on one
+// thread for a while.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -30,8 +30,8 @@ class ThreadPool {
   void warm_up(int threads);
   // Only with the pool acquired; `slices` in [1, threads()].
   void run(int slices, int64_t tasks, Slice slice, void* context);
-  // How many threads the next call should use: threads(), or one for a while on a crowded machine. Only with the pool acquired,
-  // once a call.
+  // How many threads the next call should use: threads(), or one for a while on a crowded machine. Only with the pool
+  // acquired, once a call.
   int threads_now();
 
  private:
@@ -54,7 +54,7 @@ class ThreadPool {
   bool start_tried_ = false;
   std::atomic<bool> taken_{false};
   Job job_;
-  uint32_t ticket_ = 0;  // of the current call; even
+  uint32_t ticket_ = 0;        // of the current call; even
   int overruns_ = 0;           // recent calls that took much longer than their slices, or had one interrupted
   int64_t crowded_until_ = 0;  // when to try more threads again; 0: not crowded
   int64_t crowded_ns_;         // for how long the next time

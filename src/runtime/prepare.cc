@@ -25,8 +25,8 @@ Text prefix_of(const char* where) {
 }
 
 pliant_status bad_size(const char* where, const char* what, int64_t size) {
-  return fail(size < 0 ? PLIANT_RUN_FAULT : PLIANT_OUT_OF_MEMORY, "%s%s of %" PRId64 " bytes is %s", prefix_of(where).str(), what,
-              size, size < 0 ? "negative" : "too large");
+  return fail(size < 0 ? PLIANT_RUN_FAULT : PLIANT_OUT_OF_MEMORY, "%s%s of %" PRId64 " bytes is %s", prefix_of(where).str(),
+              what, size, size < 0 ? "negative" : "too large");
 }
 
 bool is_bytes(int64_t v) { return v >= 0 && static_cast<uint64_t>(v) <= kMostBytes; }
@@ -61,7 +61,8 @@ pliant_status Resolver::size_output(size_t output) {
     empty = empty || v == 0;
     overflow = overflow || __builtin_mul_overflow(bytes, static_cast<uint64_t>(v), &bytes);
   }
-  if (empty) bytes = 0;
+  if (empty)
+    bytes = 0;
   else if (overflow || bytes > kMostBytes)
     return fail(PLIANT_OUT_OF_MEMORY, "output \"%s\" is too large: shape %s", desc.name.c_str(),
                 shape_text(size.shape.data(), size.shape.size()).str());
@@ -95,7 +96,8 @@ pliant_status Resolver::resolve(const Arg& arg, const char* where, std::byte*& a
     }
   }
   if (static_cast<uint64_t>(offset) > bytes)
-    return fail(PLIANT_RUN_FAULT, "%san argument begins at byte %" PRId64 " of %" PRIu64, prefix_of(where).str(), offset, bytes);
+    return fail(PLIANT_RUN_FAULT, "%san argument begins at byte %" PRId64 " of %" PRIu64, prefix_of(where).str(), offset,
+                bytes);
   bytes -= static_cast<uint64_t>(offset);
   if (needs_patch) patch = {0, arg.index, arg.kind == Arg::Kind::Output, static_cast<uint64_t>(offset)};
   return PLIANT_OK;
@@ -118,7 +120,8 @@ pliant_status Resolver::push_arg(const Arg& arg, const char* where, uint64_t lea
   uint64_t bytes;
   PLIANT_TRY(push_extern_arg(arg, where, bytes, list));
   if (bytes < least)
-    return fail(PLIANT_RUN_FAULT, "%s%" PRIu64 " bytes are needed where there are %" PRIu64, prefix_of(where).str(), least, bytes);
+    return fail(PLIANT_RUN_FAULT, "%s%" PRIu64 " bytes are needed where there are %" PRIu64, prefix_of(where).str(), least,
+                bytes);
   return PLIANT_OK;
 }
 
@@ -144,8 +147,8 @@ pliant_status Resolver::prepare_call(uint32_t call, PreparedList& list) {
   return PLIANT_OK;
 }
 
-// The list gets, for each input, its address, and as integers its bytes and shape; for each output address and bytes; then the
-// call's own integers.
+// The list gets, for each input, its address, and as integers its bytes and shape; for each output address and bytes; then
+// the call's own integers.
 pliant_status Resolver::prepare_extern(uint32_t index, PreparedList& list) {
   const ExternDesc& desc = model.program.externs[index];
   const char* where = desc.where.c_str();

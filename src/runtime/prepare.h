@@ -21,11 +21,12 @@ struct Resolver {
   pliant_status prepare_call(uint32_t call, PreparedList& list);
   pliant_status prepare_extern(uint32_t index, PreparedList& list);
   pliant_status prepare_copy(uint32_t copy, PreparedList& list);
-  // Places the buffers of an epoch among those placed so far; `end` grows to the end of the highest one. With `cache`: as last
-  // time when nothing has changed.
+  // Places the buffers of an epoch among those placed so far; `end` grows to the end of the highest one. With `cache`: as
+  // last time when nothing has changed.
   pliant_status place_epoch(uint32_t epoch, uint64_t& end, EpochCache* cache);
   pliant_status size_output(size_t output);
-  // The address and the bytes from there to the end; inputs and outputs need a patch of `pointer`, others have their address.
+  // The address and the bytes from there to the end; inputs and outputs need a patch of `pointer`, others have their
+  // address.
   pliant_status resolve(const artifact::Arg& arg, const char* where, std::byte*& address, uint64_t& bytes, bool& needs_patch,
                         Patch& patch);
 

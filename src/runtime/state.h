@@ -40,16 +40,16 @@ class State {
 
   std::vector<InputView> inputs;
   std::vector<OutputView> outputs;
-  std::vector<int64_t> key;     // the run's key-slot values
-  std::vector<int64_t> slots;   // after the prefix, the interpreter's
+  std::vector<int64_t> key;    // the run's key-slot values
+  std::vector<int64_t> slots;  // after the prefix, the interpreter's
   std::vector<Interval> buffers;
-  PreparedList step;            // one instruction after the prefix
+  PreparedList step;  // one instruction after the prefix
   std::vector<SliceResult> results;
   Arena arena, scratch, workspace;
   Planner planner;
   std::vector<Interval> planner_work;
   std::vector<uint32_t> planner_ids;
-  std::vector<EpochCache> epochs;  // of the instructions after the prefix
+  std::vector<EpochCache> epochs;       // of the instructions after the prefix
   std::vector<int64_t> default_shapes;  // room for the shapes of inputs that take their default
 
   // The plan for `key`, or the least recently used one, emptied, to be built.

@@ -25,7 +25,10 @@ Text fill_message(const std::string& message, std::span<const int64_t> values) {
   for (size_t i = 0; i < message.size(); ++i) {
     if (message[i] == '{' && i + 2 < message.size() && message[i + 2] == '}') {
       const char c = message[i + 1];
-      const size_t index = c >= '0' && c <= '9' ? static_cast<size_t>(c - '0') : c == 'a' ? 0u : c == 'b' ? 1u : values.size();
+      const size_t index = c >= '0' && c <= '9' ? static_cast<size_t>(c - '0')
+                           : c == 'a'           ? 0u
+                           : c == 'b'           ? 1u
+                                                : values.size();
       if (index < values.size()) {
         t.add("%" PRId64, values[index]);
         i += 2;

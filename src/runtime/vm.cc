@@ -41,7 +41,8 @@ struct SliceWork {
 void run_slice(void* context, int slice, int thread, int64_t begin, int64_t end) {
   const SliceWork& w = *static_cast<SliceWork*>(context);
   SliceResult& r = w.results[slice];
-  const artifact::KernelFrame frame{w.buffers, w.ints, w.scratch + static_cast<uint64_t>(thread) * w.op.bytes, r.fault_values};
+  const artifact::KernelFrame frame{w.buffers, w.ints, w.scratch + static_cast<uint64_t>(thread) * w.op.bytes,
+                                    r.fault_values};
   r.status = w.op.function(&frame, begin, end);
 }
 
@@ -63,7 +64,8 @@ inline bool run_integer(const Instr& in, int64_t* slots) {
 
 class Run {
  public:
-  Run(Model& model, State& state, pliant_output* outputs) : model_(model), state_(state), outputs_(outputs), lease_(*model.pool) {}
+  Run(Model& model, State& state, pliant_output* outputs)
+      : model_(model), state_(state), outputs_(outputs), lease_(*model.pool) {}
 
   pliant_status execute(const pliant_input* inputs, size_t input_count) {
     for (OutputView& v : state_.outputs) v.data = nullptr, v.block = nullptr, v.size.known = false;
@@ -228,15 +230,17 @@ class Run {
     const char* name = model_.program.outputs[i].name.c_str();
     if (out.data != nullptr) {
       if (out.capacity < v.size.bytes)
-        return fail(PLIANT_BUFFER_TOO_SMALL, "output \"%s\" needs %" PRIu64 " bytes, shape %s, but the given buffer has %" PRIu64, name,
-                    v.size.bytes, shape_text(v.size.shape.data(), v.size.shape.size()).str(), out.capacity);
+        return fail(PLIANT_BUFFER_TOO_SMALL,
+                    "output \"%s\" needs %" PRIu64 " bytes, shape %s, but the given buffer has %" PRIu64, name, v.size.bytes,
+                    shape_text(v.size.shape.data(), v.size.shape.size()).str(), out.capacity);
       if (reinterpret_cast<uintptr_t>(out.data) % kAlignment != 0)
         return fail(PLIANT_INVALID_ARGUMENT, "the buffer given for output \"%s\" is not 64-byte aligned", name);
       v.data = static_cast<std::byte*>(out.data);
       return PLIANT_OK;
     }
     v.block = model_.blocks->allocate(v.size.bytes);
-    if (v.block == nullptr) return fail(PLIANT_OUT_OF_MEMORY, "no memory for the %" PRIu64 " bytes of output \"%s\"", v.size.bytes, name);
+    if (v.block == nullptr)
+      return fail(PLIANT_OUT_OF_MEMORY, "no memory for the %" PRIu64 " bytes of output \"%s\"", v.size.bytes, name);
     v.data = static_cast<std::byte*>(v.block->data());
     return PLIANT_OK;
   }
@@ -259,11 +263,14 @@ class Run {
     if (op.bytes > 0) PLIANT_TRY(state_.scratch.commit(op.bytes * static_cast<uint64_t>(slices), false));
     SliceWork work{op, reinterpret_cast<void**>(list.pointers.data() + op.pointers), list.ints.data() + op.ints,
                    state_.scratch.base(), state_.results.data()};
-    if (slices > 1) lease_.pool().run(slices, op.tasks, &run_slice, &work);
-    else run_slice(&work, 0, 0, 0, op.tasks);
+    if (slices > 1)
+      lease_.pool().run(slices, op.tasks, &run_slice, &work);
+    else
+      run_slice(&work, 0, 0, 0, op.tasks);
     // The first slice that failed holds the lowest failing task, whatever the number of slices.
     for (int s = 0; s < slices; ++s)
-      if (state_.results[static_cast<size_t>(s)].status != 0) return kernel_fault(op, state_.results[static_cast<size_t>(s)]);
+      if (state_.results[static_cast<size_t>(s)].status != 0)
+        return kernel_fault(op, state_.results[static_cast<size_t>(s)]);
     return PLIANT_OK;
   }
 

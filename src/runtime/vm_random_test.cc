@@ -1,6 +1,6 @@
-// Programs at random that the verifier accepts: whatever their tables say, a run ends with a status. What a run may not do is read
-// or write outside its memory, which the address sanitizer would see. Jumps go forward, so that every run ends; there is no native
-// code, which no verifier could judge.
+// Programs at random that the verifier accepts: whatever their tables say, a run ends with a status. What a run may not do
+// is read or write outside its memory, which the address sanitizer would see. Jumps go forward, so that every run ends;
+// there is no native code, which no verifier could judge.
 #include <random>
 
 #include "artifact/verify.h"
@@ -31,12 +31,14 @@ class Generator {
       const uint32_t first = below(length), last = first + below(length - first);
       p.buffers.push_back({size(), below(2), below(2) == 0 ? 0 : first, below(2) == 0 ? length - 1 : last});
     }
-    p.shape_programs = {{0, false, {}}, {0, false, {{Check::Kind::LessEqual, integer(), integer(), "node \"c\"", "{a} {b}"}}}};
+    p.shape_programs = {{0, false, {}},
+                        {0, false, {{Check::Kind::LessEqual, integer(), integer(), "node \"c\"", "{a} {b}"}}}};
     for (int i = 0; i < 4; ++i) p.externs.push_back(make_extern(p));
     for (int i = 0; i < 4; ++i) p.copies.push_back({any(p), writable(p), size()});
     for (int i = 0; i < 3; ++i) p.reads.push_back({any(p), below(2) == 0 ? DType::I64 : DType::I8, below(6), below(8)});
     p.code = {instr(Opcode::Plan, 0), instr(Opcode::Plan, 1)};
-    while (p.code.size() + 1 < length) p.code.push_back(make_instr(static_cast<uint16_t>(p.code.size()), static_cast<uint16_t>(length)));
+    while (p.code.size() + 1 < length)
+      p.code.push_back(make_instr(static_cast<uint16_t>(p.code.size()), static_cast<uint16_t>(length)));
     p.code.resize(length - 1);
     p.code.push_back(instr(Opcode::Return));
     return p;
@@ -73,7 +75,8 @@ class Generator {
   Int small() { return below(5) == 0 ? integer() : imm(below(5)); }
   ExternDesc make_extern(const Program& p) {
     static const char* names[] = {"top_k", "sort", "nonzero", "unique", "compress", "non_max_suppression"};
-    static const uint32_t inputs[] = {2, 1, 1, 1, 2, 5}, outputs[] = {2, 2, 1, 4, 1, 1}, ints[] = {3, 2, 0, 2, 1, 1}, results[] = {0, 0, 1, 1, 1, 1};
+    static const uint32_t inputs[] = {2, 1, 1, 1, 2, 5}, outputs[] = {2, 2, 1, 4, 1, 1}, ints[] = {3, 2, 0, 2, 1, 1},
+                          results[] = {0, 0, 1, 1, 1, 1};
     const uint32_t k = below(6);
     ExternDesc e;
     e.symbol = names[k];
@@ -90,7 +93,8 @@ class Generator {
       e.outputs.push_back(writable(p));
       e.output_dtypes.push_back(i == 0 && k != 2 && k != 5 ? e.input_dtypes[0] : DType::I64);
     }
-    for (uint32_t i = 0; i < ints[k]; ++i) e.ints.push_back(below(8) == 0 ? integer() : imm(static_cast<int64_t>(below(3)) - (below(4) == 0)));
+    for (uint32_t i = 0; i < ints[k]; ++i)
+      e.ints.push_back(below(8) == 0 ? integer() : imm(static_cast<int64_t>(below(3)) - (below(4) == 0)));
     for (uint32_t i = 0; i < results[k]; ++i) e.result_slots.push_back(below(8));
     return e;
   }
@@ -109,7 +113,8 @@ class Generator {
       case 9: return instr(Opcode::LoadImm, s(), static_cast<uint16_t>(8 * below(20)));
       case 10: return instr(Opcode::Mul, s(), s(), s());
       case 11: return instr(Opcode::Less, s(), s(), s());
-      case 12: return instr(Opcode::JumpZero, static_cast<uint16_t>(std::min<uint32_t>(at + 1u + below(4), length - 1u)), s());
+      case 12:
+        return instr(Opcode::JumpZero, static_cast<uint16_t>(std::min<uint32_t>(at + 1u + below(4), length - 1u)), s());
       default: return instr(Opcode::Sub, s(), s(), s());
     }
   }
@@ -117,8 +122,8 @@ class Generator {
 };
 
 TEST(vm, accepted_programs_stay_inside_their_memory) {
-  const std::vector<std::vector<std::byte>> constants = {bytes_of(std::vector<float>{1, 0, 3, 0, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7}),
-                                                         bytes_of(std::vector<int64_t>{2})};
+  const std::vector<std::vector<std::byte>> constants = {
+      bytes_of(std::vector<float>{1, 0, 3, 0, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7}), bytes_of(std::vector<int64_t>{2})};
   int accepted = 0, ran = 0;
   for (unsigned seed = 0; seed < 6000; ++seed) {
     Generator g(seed);
@@ -138,7 +143,8 @@ TEST(vm, accepted_programs_stay_inside_their_memory) {
       std::vector<pliant_output> out(p.outputs.size());
       const pliant_status status = pliant_run(model.get(), in, 2, out.data(), out.size());
       ran += status == PLIANT_OK;
-      ASSERT_TRUE(status == PLIANT_OK || status == PLIANT_RUN_FAULT || status == PLIANT_BAD_INPUT || status == PLIANT_OUT_OF_MEMORY)
+      ASSERT_TRUE(status == PLIANT_OK || status == PLIANT_RUN_FAULT || status == PLIANT_BAD_INPUT ||
+                  status == PLIANT_OUT_OF_MEMORY)
           << seed << ": " << pliant_last_error();
       for (pliant_output& o : out) pliant_release_buffer(o.buffer);
     }

@@ -25,7 +25,8 @@ TEST(vm, runs_at_many_shapes) {
 TEST(vm, threads_give_the_same_result) {
   for (int threads : {1, 2, 3, 8}) {
     const ModelPtr model = load(add_chain(4), threads);
-    for (int64_t m : {1, 1000, 100'000, 1'000'003}) ASSERT_EQ(run_add_chain(model.get(), 4, 1, m), PLIANT_OK) << pliant_last_error();
+    for (int64_t m : {1, 1000, 100'000, 1'000'003})
+      ASSERT_EQ(run_add_chain(model.get(), 4, 1, m), PLIANT_OK) << pliant_last_error();
   }
 }
 
@@ -34,7 +35,8 @@ TEST(vm, eight_threads_run_one_model_at_different_shapes) {
   std::vector<std::thread> users;
   for (int t = 0; t < 8; ++t)
     users.emplace_back([&model, t] {
-      for (int i = 0; i < 60; ++i) EXPECT_EQ(run_add_chain(model.get(), 6, 1 + (i + t) % 9, 17 * t + 30'000 * (i % 3)), PLIANT_OK);
+      for (int i = 0; i < 60; ++i)
+        EXPECT_EQ(run_add_chain(model.get(), 6, 1 + (i + t) % 9, 17 * t + 30'000 * (i % 3)), PLIANT_OK);
     });
   for (std::thread& u : users) u.join();
   pliant_stats stats = {sizeof stats};
@@ -64,7 +66,8 @@ TEST(vm, sizes_an_output_from_the_data) {
   EXPECT_EQ(nonzero_positions(model.get(), {7}), (std::vector<int64_t>{0}));
 }
 
-// Between the positions and the output, buffers of an epoch whose sizes are the count's: nonzero -> copy -> copy through a kernel.
+// Between the positions and the output, buffers of an epoch whose sizes are the count's: nonzero -> copy -> copy through a
+// kernel.
 Program second_epoch_program() {
   Program p = nonzero_program();
   p.buffers = {{slot(4), 0, 2, 5}, {slot(3), 1, 5, 6}, {slot(3), 1, 6, 7}};
@@ -74,8 +77,9 @@ Program second_epoch_program() {
   call.tasks = call.work = slot(2);
   p.calls = {call};
   p.copies = {{buffer(0), buffer(1), slot(3)}, {buffer(2), output(0), slot(3)}};
-  p.code = {instr(Opcode::Shape, 0), instr(Opcode::Plan, 0), instr(Opcode::Extern, 0), instr(Opcode::Shape, 0), instr(Opcode::Plan, 1),
-            instr(Opcode::Copy, 0),  instr(Opcode::Call, 0), instr(Opcode::Copy, 1),   instr(Opcode::Return)};
+  p.code = {instr(Opcode::Shape, 0), instr(Opcode::Plan, 0), instr(Opcode::Extern, 0),
+            instr(Opcode::Shape, 0), instr(Opcode::Plan, 1), instr(Opcode::Copy, 0),
+            instr(Opcode::Call, 0),  instr(Opcode::Copy, 1), instr(Opcode::Return)};
   return p;
 }
 
@@ -130,9 +134,9 @@ Program loop_program() {
   p.calls = {call};
   p.copies = {{input(0), output(0), imm(8)}};
   p.reads = {{input(1), DType::I64, 0, 0}};
-  p.code = {instr(Opcode::Copy, 0),       instr(Opcode::Read, 0),          instr(Opcode::LoadImm, 1, 0),
-            instr(Opcode::LoadImm, 2, 1), instr(Opcode::Less, 3, 1, 0),    instr(Opcode::JumpZero, 9, 3),
-            instr(Opcode::Call, 0),       instr(Opcode::Add, 1, 1, 2),     instr(Opcode::Jump, 4),
+  p.code = {instr(Opcode::Copy, 0),       instr(Opcode::Read, 0),       instr(Opcode::LoadImm, 1, 0),
+            instr(Opcode::LoadImm, 2, 1), instr(Opcode::Less, 3, 1, 0), instr(Opcode::JumpZero, 9, 3),
+            instr(Opcode::Call, 0),       instr(Opcode::Add, 1, 1, 2),  instr(Opcode::Jump, 4),
             instr(Opcode::Return)};
   return p;
 }
@@ -163,9 +167,10 @@ TEST(vm, counts_to_many_millions) {
 
 TEST(vm, shape_checks_speak) {
   Program p = add_chain(1);
-  p.shape_programs[0].checks = {{Check::Kind::LessEqual, slot(2), imm(100), "node \"r\" (onnx.Reshape)", "{a} elements, at most {b}"},
-                                {Check::Kind::Broadcast, slot(0), slot(1), "node \"b\" (onnx.Add)", "{a} does not go with {b}"},
-                                {Check::Kind::Equal, imm(1), imm(1), "", ""}};
+  p.shape_programs[0].checks = {
+      {Check::Kind::LessEqual, slot(2), imm(100), "node \"r\" (onnx.Reshape)", "{a} elements, at most {b}"},
+      {Check::Kind::Broadcast, slot(0), slot(1), "node \"b\" (onnx.Add)", "{a} does not go with {b}"},
+      {Check::Kind::Equal, imm(1), imm(1), "", ""}};
   const ModelPtr model = load(p);
   EXPECT_EQ(run_add_chain(model.get(), 1, 1, 100), PLIANT_OK);
   EXPECT_EQ(run_add_chain(model.get(), 1, 5, 5), PLIANT_OK);
@@ -184,7 +189,9 @@ TEST(vm, kernel_faults_name_the_first_place_at_any_thread_count) {
   p.inputs = {tensor("x", DType::I64, {symbol("n", 0)})};
   p.outputs = {tensor("y", DType::I64, {symbol("n", 0)})};
   p.binds = {bind_axis(0, 0, 0, "n")};
-  p.kernels = {{"check", offset_of(Kernel::CheckPositive), {{"node \"g\" (onnx.Gather)", "index {1} at position {0} is out of range"}}}};
+  p.kernels = {{"check",
+                offset_of(Kernel::CheckPositive),
+                {{"node \"g\" (onnx.Gather)", "index {1} at position {0} is out of range"}}}};
   CallDesc call;
   call.args = {input(0), output(0)};
   call.tasks = slot(0);
@@ -274,9 +281,9 @@ TEST(vm, copies_stay_inside) {
 TEST(vm, imported_functions_and_read_only_data) {
   Program p = empty_program();
   // sub rsp, 8; rdi = buffers[0]; esi = 7; edx = 16; call [the first 8 bytes of data]; eax = 0
-  const std::vector<uint8_t> code = {0x48, 0x83, 0xec, 0x08, 0x48, 0x8b, 0x07, 0x48, 0x8b, 0x38, 0xbe, 7,    0,    0,   0,
-                                     0xba, 16,   0,    0,    0,    0xff, 0x15, 0,    0,    0,    0,    0x31, 0xc0, 0x48, 0x83,
-                                     0xc4, 0x08, 0xc3};
+  const std::vector<uint8_t> code = {0x48, 0x83, 0xec, 0x08, 0x48, 0x8b, 0x07, 0x48, 0x8b, 0x38, 0xbe,
+                                     7,    0,    0,    0,    0xba, 16,   0,    0,    0,    0xff, 0x15,
+                                     0,    0,    0,    0,    0x31, 0xc0, 0x48, 0x83, 0xc4, 0x08, 0xc3};
   p.image.text = bytes_of(code);
   const auto displacement = static_cast<uint32_t>(2 * 4096 - 26);
   std::memcpy(p.image.text.data() + 22, &displacement, 4);

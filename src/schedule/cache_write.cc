@@ -25,20 +25,13 @@ std::vector<Dim> sum(const std::vector<Dim>& a, const std::vector<Dim>& b) {
 
 std::optional<expr::BinaryOp> operation(StoreKind k) {
   switch (k) {
-    case StoreKind::Assign:
-      return std::nullopt;
-    case StoreKind::Add:
-      return expr::BinaryOp::Add;
-    case StoreKind::Mul:
-      return expr::BinaryOp::Mul;
-    case StoreKind::Max:
-      return expr::BinaryOp::Max;
-    case StoreKind::Min:
-      return expr::BinaryOp::Min;
-    case StoreKind::And:
-      return expr::BinaryOp::And;
-    case StoreKind::Or:
-      return expr::BinaryOp::Or;
+    case StoreKind::Assign: return std::nullopt;
+    case StoreKind::Add: return expr::BinaryOp::Add;
+    case StoreKind::Mul: return expr::BinaryOp::Mul;
+    case StoreKind::Max: return expr::BinaryOp::Max;
+    case StoreKind::Min: return expr::BinaryOp::Min;
+    case StoreKind::And: return expr::BinaryOp::And;
+    case StoreKind::Or: return expr::BinaryOp::Or;
   }
   return std::nullopt;
 }

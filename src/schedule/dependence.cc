@@ -38,18 +38,13 @@ Dim at_end(Dim d, Dim coefficient, SymbolId v, Dim extent, bool want_low, Ends e
 // The Dim that is just this atom.
 Dim dim_of(const expr::Atom& a, expr::Context& ctx) {
   switch (a.kind) {
-    case expr::AtomKind::Symbol:
-      return ctx.symbol_dim(a.symbol);
-    case expr::AtomKind::FloorDiv:
-      return expr::floordiv(a.args[0], a.args[1]);
-    case expr::AtomKind::Mod:
-      return expr::mod(a.args[0], a.args[1]);
-    case expr::AtomKind::Value:
-      return expr::value(Scalar(a.scalar));
+    case expr::AtomKind::Symbol: return ctx.symbol_dim(a.symbol);
+    case expr::AtomKind::FloorDiv: return expr::floordiv(a.args[0], a.args[1]);
+    case expr::AtomKind::Mod: return expr::mod(a.args[0], a.args[1]);
+    case expr::AtomKind::Value: return expr::value(Scalar(a.scalar));
     case expr::AtomKind::Min:
     case expr::AtomKind::Max:
-    case expr::AtomKind::Broadcast:
-      break;
+    case expr::AtomKind::Broadcast: break;
   }
   Dim d = a.args[0];
   for (size_t k = 1; k < a.args.size(); ++k) {

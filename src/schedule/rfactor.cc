@@ -10,21 +10,14 @@ namespace {
 
 std::optional<Scalar> identity_of(StoreKind k, DType t, expr::Context& ctx) {
   switch (k) {
-    case StoreKind::Assign:
-      return std::nullopt;
+    case StoreKind::Assign: return std::nullopt;
     // -0 + x is x for every float, 0 + -0 is not.
-    case StoreKind::Add:
-      return is_float(t) ? expr::make_const(ctx, t, -0.0) : expr::make_const_int(ctx, t, 0);
-    case StoreKind::Mul:
-      return expr::make_const_int(ctx, t, 1);
-    case StoreKind::Max:
-      return expr::make_lowest(ctx, t);
-    case StoreKind::Min:
-      return expr::make_highest(ctx, t);
-    case StoreKind::And:
-      return expr::make_const_bits(ctx, DType::Bool, 1);
-    case StoreKind::Or:
-      return expr::make_const_bits(ctx, DType::Bool, 0);
+    case StoreKind::Add: return is_float(t) ? expr::make_const(ctx, t, -0.0) : expr::make_const_int(ctx, t, 0);
+    case StoreKind::Mul: return expr::make_const_int(ctx, t, 1);
+    case StoreKind::Max: return expr::make_lowest(ctx, t);
+    case StoreKind::Min: return expr::make_highest(ctx, t);
+    case StoreKind::And: return expr::make_const_bits(ctx, DType::Bool, 1);
+    case StoreKind::Or: return expr::make_const_bits(ctx, DType::Bool, 0);
   }
   return std::nullopt;
 }

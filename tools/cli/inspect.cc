@@ -20,8 +20,7 @@ std::string axes_text(const artifact::TensorDesc& t) {
 const char* name_of(artifact::Opcode op) {
   switch (op) {
 #define PLIANT_OPCODE(name, operands, doc) \
-  case artifact::Opcode::name:             \
-    return #name;
+  case artifact::Opcode::name: return #name;
 #include "artifact/opcodes.def"
 #undef PLIANT_OPCODE
   }

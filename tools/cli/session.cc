@@ -37,14 +37,10 @@ void store(te::Array& a, size_t i, T v) {
 
 void store_float(te::Array& a, size_t i, float v) {
   switch (a.dtype) {
-    case DType::F16:
-      return store(a, i, f32_to_f16(v));
-    case DType::BF16:
-      return store(a, i, f32_to_bf16(v));
-    case DType::F32:
-      return store(a, i, v);
-    default:
-      return store(a, i, static_cast<double>(v));
+    case DType::F16: return store(a, i, f32_to_f16(v));
+    case DType::BF16: return store(a, i, f32_to_bf16(v));
+    case DType::F32: return store(a, i, v);
+    default: return store(a, i, static_cast<double>(v));
   }
 }
 

@@ -20,30 +20,18 @@ inline double element(const te::ArrayView& a, int64_t i) {
   };
   switch (a.dtype) {
     case DType::Bool:
-    case DType::U8:
-      return read(uint8_t{});
-    case DType::I8:
-      return read(int8_t{});
-    case DType::I16:
-      return read(int16_t{});
-    case DType::I32:
-      return read(int32_t{});
-    case DType::I64:
-      return static_cast<double>(read(int64_t{}));
-    case DType::U16:
-      return read(uint16_t{});
-    case DType::U32:
-      return read(uint32_t{});
-    case DType::U64:
-      return static_cast<double>(read(uint64_t{}));
-    case DType::F16:
-      return f16_to_f32(read(uint16_t{}));
-    case DType::BF16:
-      return bf16_to_f32(read(uint16_t{}));
-    case DType::F32:
-      return read(float{});
-    case DType::F64:
-      return read(double{});
+    case DType::U8: return read(uint8_t{});
+    case DType::I8: return read(int8_t{});
+    case DType::I16: return read(int16_t{});
+    case DType::I32: return read(int32_t{});
+    case DType::I64: return static_cast<double>(read(int64_t{}));
+    case DType::U16: return read(uint16_t{});
+    case DType::U32: return read(uint32_t{});
+    case DType::U64: return static_cast<double>(read(uint64_t{}));
+    case DType::F16: return f16_to_f32(read(uint16_t{}));
+    case DType::BF16: return bf16_to_f32(read(uint16_t{}));
+    case DType::F32: return read(float{});
+    case DType::F64: return read(double{});
   }
   PLIANT_CHECK(false) << "no such dtype";
   return 0;

@@ -28,8 +28,8 @@ Scalar arc_tangent(const Build& b, Scalar y, Scalar x) {
   const Scalar upper = b.lt(b.c(0.41421356237309503), ratio);
   const Scalar t = b.select(upper, (ratio - b.c(1)) / (ratio + b.c(1)), ratio);
   const Scalar z = t * t;
-  const Scalar series = b.horner(z, {-1.0 / 3, 1.0 / 5, -1.0 / 7, 1.0 / 9, -1.0 / 11, 1.0 / 13, -1.0 / 15, 1.0 / 17, -1.0 / 19, 1.0 / 21, -1.0 / 23,
-                                     1.0 / 25, -1.0 / 27, 1.0 / 29, -1.0 / 31, 1.0 / 33});
+  const Scalar series = b.horner(z, {-1.0 / 3, 1.0 / 5, -1.0 / 7, 1.0 / 9, -1.0 / 11, 1.0 / 13, -1.0 / 15, 1.0 / 17,
+                                     -1.0 / 19, 1.0 / 21, -1.0 / 23, 1.0 / 25, -1.0 / 27, 1.0 / 29, -1.0 / 31, 1.0 / 33});
   Scalar angle = b.fma(t * z, series, t) + b.select(upper, b.c(kPi / 4), b.c(0));
   angle = b.select(steep, b.c(kPi / 2) - angle, angle);
   angle = b.select(is_negative(b, x), b.c(kPi) - angle, angle);
@@ -49,9 +49,8 @@ Scalar rewrite_arc(Scalar s) {
   auto leg = [](const Build& d, Scalar x) { return d.un(UnaryOp::Sqrt, (d.c(1) - x) * (d.c(1) + x)); };
   switch (s->unary()) {
     case UnaryOp::Atan:
-      return through_f64(s, [](const Build& d, Scalar x) {
-        return d.select(d.un(UnaryOp::IsNan, x), x, arc_tangent(d, x, d.c(1)));
-      });
+      return through_f64(
+          s, [](const Build& d, Scalar x) { return d.select(d.un(UnaryOp::IsNan, x), x, arc_tangent(d, x, d.c(1))); });
     case UnaryOp::Asin:
       return through_f64(s, [&](const Build& d, Scalar x) {
         const Scalar root = leg(d, x);

@@ -44,7 +44,8 @@ struct Build {
 // e^x and log x for all x, in the type of the Build: within 1 and 2 ulp.
 Scalar exp_of(const Build& b, Scalar x);
 Scalar log_of(const Build& b, Scalar x);
-// atan(y / x) in the quadrant of (x, y), f64 arithmetic, absolute error below 1e-15 times the result's size; NaN where an argument is.
+// atan(y / x) in the quadrant of (x, y), f64 arithmetic, absolute error below 1e-15 times the result's size; NaN where an
+// argument is.
 Scalar arc_tangent(const Build& b, Scalar y, Scalar x);
 
 inline bool is_unary(Scalar s, UnaryOp op) { return s->kind == ScalarKind::Unary && s->unary() == op; }

@@ -1,8 +1,9 @@
 // exp and its relatives.
 //
 // exp(x) = 2^n * e^r with n = round(x / ln 2) and r = x - n ln 2 in two parts, |r| <= 0.347. n comes out of the addition of
-// 1.5 * 2^(mantissa bits), which leaves it in the low bits of the sum, so no conversion is needed and NaN passes through. 2^n is
-// applied in two factors of half the exponent: results from the smallest subnormal to infinity are right without branches.
+// 1.5 * 2^(mantissa bits), which leaves it in the low bits of the sum, so no conversion is needed and NaN passes through.
+// 2^n is applied in two factors of half the exponent: results from the smallest subnormal to infinity are right without
+// branches.
 //
 // Errors: exp 1 ulp, sigmoid 2 ulp, tanh 1.2 ulp, expm1, sinh and cosh of f32 0.51 ulp.
 // exp of f64 within 1 ulp. f64 expm1, sinh, cosh and tanh stay calls.
@@ -30,7 +31,8 @@ Scalar exp_f32(const Build& b, Scalar x) {
   Scalar r = b.fma(n, b.c(-0.693145751953125), x);
   r = b.fma(n, b.c(-1.42860682030941723e-6), r);
   // 1 + r + r^2 q(r): minimax of degree 4 for q, 3.3e-9 relative.
-  const Scalar q = b.horner(r, {0.4999999403953552, 0.16666515171527863, 0.04166845604777336, 0.008369418792426586, 0.0013813142431899905});
+  const Scalar q = b.horner(
+      r, {0.4999999403953552, 0.16666515171527863, 0.04166845604777336, 0.008369418792426586, 0.0013813142431899905});
   const Scalar p = b.fma(r * r, q, r) + b.c(1);
   return scale_by_power(b, p, b.bits(shifted) - b.bits(magic));
 }
@@ -43,8 +45,8 @@ Scalar exp_f64(const Build& b, Scalar x) {
   Scalar r = b.fma(n, b.c(-0x1.62e42fefa38p-1), x);
   r = b.fma(n, b.c(-0x1.ef35793c7673p-45), r);
   // The series to 1/13!, whose rest is below 5e-18.
-  const Scalar q = b.horner(r, {1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320, 1.0 / 362880, 1.0 / 3628800,
-                                1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800.0});
+  const Scalar q = b.horner(r, {1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320, 1.0 / 362880,
+                                1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800.0});
   const Scalar p = b.fma(r * r, q, r) + b.c(1);
   return scale_by_power(b, p, b.bits(shifted) - b.bits(magic));
 }
@@ -68,7 +70,9 @@ Scalar tanh_f32(const Build& b, Scalar x) {
 }
 
 // Below 1e-3 differences of exponentials lose digits; two terms of the series are exact enough there.
-Scalar small_or(const Build& b, Scalar x, Scalar small, Scalar large) { return b.select(b.lt(b.abs(x), b.c(1e-3)), small, large); }
+Scalar small_or(const Build& b, Scalar x, Scalar small, Scalar large) {
+  return b.select(b.lt(b.abs(x), b.c(1e-3)), small, large);
+}
 
 }  // namespace
 

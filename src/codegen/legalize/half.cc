@@ -47,10 +47,12 @@ Scalar rewrite_cast(Scalar s) {
   const Scalar bits = expr::make_bitcast(DType::U32, nearest);
   auto number = [&](int64_t n) { return expr::make_const_int(*s->ctx, DType::U32, n); };
   // Away from zero by magnitude: the step down keeps the sign.
-  const Scalar away = expr::make_binary(BinaryOp::Gt, expr::make_unary(UnaryOp::Abs, back), expr::make_unary(UnaryOp::Abs, x));
+  const Scalar away =
+      expr::make_binary(BinaryOp::Gt, expr::make_unary(UnaryOp::Abs, back), expr::make_unary(UnaryOp::Abs, x));
   const Scalar is_odd = expr::make_binary(BinaryOp::Eq, expr::make_binary(BinaryOp::BitAnd, bits, number(1)), number(1));
   const Scalar stepped = expr::make_select(away, bits - number(1), bits + number(1));
-  const Scalar exact = expr::make_binary(BinaryOp::Or, expr::make_binary(BinaryOp::Eq, back, x), expr::make_unary(UnaryOp::IsNan, x));
+  const Scalar exact =
+      expr::make_binary(BinaryOp::Or, expr::make_binary(BinaryOp::Eq, back, x), expr::make_unary(UnaryOp::IsNan, x));
   const Scalar keep = expr::make_binary(BinaryOp::Or, exact, is_odd);
   return make_cast(s.dtype(), expr::make_bitcast(DType::F32, expr::make_select(keep, bits, stepped)));
 }

@@ -1,9 +1,10 @@
 // log and its relatives.
 //
-// x = 2^e * m with m in [sqrt(1/2), sqrt(2)); log x = e ln 2 + log(1 + f), f = m - 1. Subnormals are scaled first. What is not a positive finite
-// number is chosen at the end: log 0 is -inf, log of a negative number NaN, inf and NaN stay.
+// x = 2^e * m with m in [sqrt(1/2), sqrt(2)); log x = e ln 2 + log(1 + f), f = m - 1. Subnormals are scaled first. What is
+// not a positive finite number is chosen at the end: log 0 is -inf, log of a negative number NaN, inf and NaN stay.
 //
-// Errors: log of f32 0.8 ulp, log of f64 1 ulp, f32 log1p, asinh, acosh and atanh 0.51 ulp. The latter four of f64 stay calls.
+// Errors: log of f32 0.8 ulp, log of f64 1 ulp, f32 log1p, asinh, acosh and atanh 0.51 ulp. The latter four of f64 stay
+// calls.
 #include <limits>
 
 #include "codegen/legalize/build.h"
@@ -42,8 +43,9 @@ Scalar log_f32(const Build& b, Scalar x) {
   const auto [e, f] = split(b, x);
   const Scalar square = f * f;
   // log(1 + f) = f - f^2 / 2 + f^3 p(f): minimax of degree 8 for p, 7.5e-10 relative.
-  const Scalar p = b.horner(f, {0.3333331346511841, -0.25000008940696716, 0.2000211924314499, -0.1666799634695053, 0.14219550788402557,
-                                -0.12405591458082199, 0.11888174712657928, -0.11675640940666199, 0.06746601313352585});
+  const Scalar p =
+      b.horner(f, {0.3333331346511841, -0.25000008940696716, 0.2000211924314499, -0.1666799634695053, 0.14219550788402557,
+                   -0.12405591458082199, 0.11888174712657928, -0.11675640940666199, 0.06746601313352585});
   Scalar low = b.fma(square * f, p, square * b.c(-0.5));
   low = b.fma(e, b.c(-2.12194440054690583e-4), low);
   return with_special_cases(b, x, b.fma(e, b.c(0.693359375), f + low));
@@ -54,7 +56,8 @@ Scalar log_f64(const Build& b, Scalar x) {
   // log(1 + f) = 2 atanh(s) with s = f / (2 + f), |s| <= 0.172: the series to s^21, rest below 1e-18.
   const Scalar s = f / (f + b.c(2));
   const Scalar z = s * s;
-  const Scalar r = z * b.horner(z, {2.0 / 3, 2.0 / 5, 2.0 / 7, 2.0 / 9, 2.0 / 11, 2.0 / 13, 2.0 / 15, 2.0 / 17, 2.0 / 19, 2.0 / 21});
+  const Scalar r =
+      z * b.horner(z, {2.0 / 3, 2.0 / 5, 2.0 / 7, 2.0 / 9, 2.0 / 11, 2.0 / 13, 2.0 / 15, 2.0 / 17, 2.0 / 19, 2.0 / 21});
   // f - (f^2/2 - s (f^2/2 + r)) keeps f's own digits.
   const Scalar half_square = f * f * b.c(0.5);
   const Scalar low = b.fma(s, half_square + r, e * b.c(1.90821492927058770002e-10));
@@ -62,7 +65,9 @@ Scalar log_f64(const Build& b, Scalar x) {
 }
 
 // Arguments below this are handled by a series of odd or few terms.
-Scalar small_or(const Build& b, Scalar x, Scalar small, Scalar large) { return b.select(b.lt(b.abs(x), b.c(1e-3)), small, large); }
+Scalar small_or(const Build& b, Scalar x, Scalar small, Scalar large) {
+  return b.select(b.lt(b.abs(x), b.c(1e-3)), small, large);
+}
 
 }  // namespace
 

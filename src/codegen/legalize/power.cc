@@ -1,7 +1,7 @@
 // pow, rsqrt and recip.
 //
-// pow of f32 is exp(y log|x|) in f64, rounded: within 0.51 ulp, with the special cases of C. Constant exponents that are a few instructions
-// are those instructions. pow of f64 stays a call.
+// pow of f32 is exp(y log|x|) in f64, rounded: within 0.51 ulp, with the special cases of C. Constant exponents that are a
+// few instructions are those instructions. pow of f64 stays a call.
 #include <limits>
 
 #include "codegen/legalize/build.h"

@@ -1,8 +1,9 @@
 // sin, cos and tan of f32; those of f64 stay calls.
 //
-// x = q pi/2 + r with |r| <= pi/4, q modulo 4. Up to 2^40 by f64 arithmetic with pi/2 in two parts: q has at most 41 bits, so r is
-// good to 2^-65. Above, by integers (Payne and Hanek): x = m 2^e with m of 24 bits, and x 2/pi modulo 4 needs only a window of the
-// bits of 2/pi that starts where e says. That side of the Select is long, so it is skipped by a branch unless some lane takes it.
+// x = q pi/2 + r with |r| <= pi/4, q modulo 4. Up to 2^40 by f64 arithmetic with pi/2 in two parts: q has at most 41 bits,
+// so r is good to 2^-65. Above, by integers (Payne and Hanek): x = m 2^e with m of 24 bits, and x 2/pi modulo 4 needs only a
+// window of the bits of 2/pi that starts where e says. That side of the Select is long, so it is skipped by a branch unless
+// some lane takes it.
 //
 // Errors: sin and cos 1.9 ulp, tan 0.51 ulp.
 #include <limits>
@@ -37,7 +38,8 @@ Reduced reduce_huge(const Build& d, Scalar x) {
   const Scalar exponent = bin(BinaryOp::BitAnd, bin(BinaryOp::Shr, bits, number(23)), number(255));
   const Scalar m = bin(BinaryOp::BitOr, bin(BinaryOp::BitAnd, bits, number(0x7fffff)), number(0x800000));
   // The bits of 2/pi; the window of 96 starts at bit e - 2 = exponent - 152, at most 102.
-  const Scalar word[] = {number(0xa2f9836e4e441529), number(0xfc2757d1f534ddc0), number(0xdb6295993c439041), number(0xfe5163abdebbc561)};
+  const Scalar word[] = {number(0xa2f9836e4e441529), number(0xfc2757d1f534ddc0), number(0xdb6295993c439041),
+                         number(0xfe5163abdebbc561)};
   const Scalar start = exponent - number(152);
   const Scalar second = bin(BinaryOp::Le, number(64), start);
   const Scalar shift = bin(BinaryOp::BitAnd, start, number(63));
@@ -50,7 +52,8 @@ Reduced reduce_huge(const Build& d, Scalar x) {
   const Scalar q = bin(BinaryOp::Shr, product + number(uint64_t{1} << 61), number(62));
   const Scalar fraction = expr::make_cast(DType::I64, product - bin(BinaryOp::Shl, q, number(62)));
   const Scalar r = expr::make_cast(DType::F64, fraction) * d.c(0x1.921fb54442d18p-62);
-  const Scalar negative = expr::make_binary(BinaryOp::Lt, expr::make_bitcast(DType::I32, x), expr::make_const_int(ctx, DType::I32, 0));
+  const Scalar negative =
+      expr::make_binary(BinaryOp::Lt, expr::make_bitcast(DType::I32, x), expr::make_const_int(ctx, DType::I32, 0));
   const Scalar turns = expr::make_cast(DType::I64, q);
   return {d.select(negative, -r, r), d.select(negative, -turns, turns)};
 }
@@ -60,7 +63,8 @@ Reduced reduce(const Build& d, Scalar x) {
   const Reduced usual = reduce_moderate(d, wide);
   const Reduced rare = reduce_huge(d, x);
   const Scalar size = d.abs(wide);
-  const Scalar huge = d.bin(BinaryOp::And, d.lt(d.c(0x1p40), size), d.lt(size, d.c(std::numeric_limits<double>::infinity())));
+  const Scalar huge =
+      d.bin(BinaryOp::And, d.lt(d.c(0x1p40), size), d.lt(size, d.c(std::numeric_limits<double>::infinity())));
   const Scalar r = d.select(huge, rare.r, usual.r);
   // Infinity has no remainder.
   const Scalar infinite = d.eq(size, d.c(std::numeric_limits<double>::infinity()));
@@ -78,9 +82,12 @@ Scalar sine(Scalar s, int64_t quarter_turns) {
   const Scalar q = quarter_turns == 0 ? x.q : x.q + d.i(quarter_turns);
   const Scalar r = expr::make_cast(DType::F32, x.r);
   const Scalar z = r * r;
-  const Scalar sin = r * b.fma(z, b.horner(z, {-0.1666666716337204, 0.008333329111337662, -0.0001983930415008217, 2.718046516747563e-06}), b.c(1));
-  const Scalar cos = b.fma(z * z, b.horner(z, {0.0416666679084301, -0.0013888883404433727, 2.479945214872714e-05, -2.720504710396199e-07}),
-                           b.fma(z, b.c(-0.5), b.c(1)));
+  const Scalar sin =
+      r * b.fma(z, b.horner(z, {-0.1666666716337204, 0.008333329111337662, -0.0001983930415008217, 2.718046516747563e-06}),
+                b.c(1));
+  const Scalar cos =
+      b.fma(z * z, b.horner(z, {0.0416666679084301, -0.0013888883404433727, 2.479945214872714e-05, -2.720504710396199e-07}),
+            b.fma(z, b.c(-0.5), b.c(1)));
   const Scalar magnitude = b.select(has_bit(d, q, 1), cos, sin);
   return b.select(has_bit(d, q, 2), -magnitude, magnitude);
 }
@@ -89,8 +96,11 @@ Scalar tangent(Scalar s) {
   const Build d{*s->ctx, DType::F64};
   const Reduced x = reduce(d, s->args[0]);
   const Scalar z = x.r * x.r;
-  const Scalar sin = x.r * d.fma(z, d.horner(z, {-1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880, -1.0 / 39916800, 1.0 / 6227020800.0}), d.c(1));
-  const Scalar cos = d.fma(z, d.horner(z, {-1.0 / 2, 1.0 / 24, -1.0 / 720, 1.0 / 40320, -1.0 / 3628800, 1.0 / 479001600}), d.c(1));
+  const Scalar sin =
+      x.r *
+      d.fma(z, d.horner(z, {-1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880, -1.0 / 39916800, 1.0 / 6227020800.0}), d.c(1));
+  const Scalar cos =
+      d.fma(z, d.horner(z, {-1.0 / 2, 1.0 / 24, -1.0 / 720, 1.0 / 40320, -1.0 / 3628800, 1.0 / 479001600}), d.c(1));
   const Scalar odd = has_bit(d, x.q, 1);
   return expr::make_cast(DType::F32, d.select(odd, -cos, sin) / d.select(odd, sin, cos));
 }

@@ -1,7 +1,8 @@
 // Optimisation and object emission.
 //
 // The emitter already vectorises, unrolls and hoists index arithmetic, so the pipeline is short: it cleans up and moves what
-// depends on memory. The loop vectoriser, SLP, unrolling and idiom recognition stay out: they would undo what lowering chose.
+// depends on memory. The loop vectoriser, SLP, unrolling and idiom recognition stay out: they would undo what lowering
+// chose.
 #include "codegen/llvm/backend.h"
 
 #include <llvm/Analysis/AliasAnalysis.h>
@@ -43,8 +44,8 @@ void initialize_llvm() {
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
-    // LLVM 23's peephole optimiser folds a masked load into a masked operation; where the two-address pass takes that apart again, the
-    // load has lost its mask and touches memory outside the buffer. The pass has no other switch.
+    // LLVM 23's peephole optimiser folds a masked load into a masked operation; where the two-address pass takes that apart
+    // again, the load has lost its mask and touches memory outside the buffer. The pass has no other switch.
     auto option = llvm::cl::getRegisteredOptions().find("disable-peephole");
     PLIANT_CHECK(option != llvm::cl::getRegisteredOptions().end()) << "this LLVM has no option disable-peephole";
     static_cast<llvm::cl::opt<bool>*>(option->second)->setValue(true);
@@ -59,8 +60,8 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const Target& target, int opt_
   PLIANT_CHECK(t) << error;
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
-  const llvm::CodeGenOptLevel levels[] = {llvm::CodeGenOptLevel::None, llvm::CodeGenOptLevel::Less, llvm::CodeGenOptLevel::Default,
-                                          llvm::CodeGenOptLevel::Aggressive};
+  const llvm::CodeGenOptLevel levels[] = {llvm::CodeGenOptLevel::None, llvm::CodeGenOptLevel::Less,
+                                          llvm::CodeGenOptLevel::Default, llvm::CodeGenOptLevel::Aggressive};
   return std::unique_ptr<llvm::TargetMachine>(
       t->createTargetMachine(triple, target.cpu, "", options, llvm::Reloc::PIC_, llvm::CodeModel::Small, levels[opt_level]));
 }

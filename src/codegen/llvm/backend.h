@@ -1,4 +1,5 @@
-// The interface of the LLVM part: units of functions in, ELF objects out, objects linked to an image. No LLVM type crosses it.
+// The interface of the LLVM part: units of functions in, ELF objects out, objects linked to an image. No LLVM type crosses
+// it.
 #pragma once
 #include <memory>
 #include <string>

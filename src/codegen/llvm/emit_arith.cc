@@ -21,9 +21,7 @@ llvm::Type* Emitter::type(DType t, bool vec) const {
   return llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes_));
 }
 
-llvm::Type* Emitter::memory_type(DType t) const {
-  return t == DType::Bool ? llvm::Type::getInt8Ty(llvm_) : type(t, false);
-}
+llvm::Type* Emitter::memory_type(DType t) const { return t == DType::Bool ? llvm::Type::getInt8Ty(llvm_) : type(t, false); }
 
 Value* Emitter::splat(Value* v) { return b_.CreateVectorSplat(static_cast<unsigned>(lanes_), v); }
 
@@ -36,7 +34,8 @@ Value* Emitter::splat(Val v) { return v.vec ? v.v : splat(v.v); }
 Value* Emitter::constant(DType t, uint64_t bits) {
   switch (t) {
     case DType::Bool: return b_.getInt1(bits != 0);
-    case DType::F32: return llvm::ConstantFP::get(llvm_, llvm::APFloat(llvm::APFloat::IEEEsingle(), llvm::APInt(32, bits & 0xffffffffu)));
+    case DType::F32:
+      return llvm::ConstantFP::get(llvm_, llvm::APFloat(llvm::APFloat::IEEEsingle(), llvm::APInt(32, bits & 0xffffffffu)));
     case DType::F64: return llvm::ConstantFP::get(llvm_, llvm::APFloat(llvm::APFloat::IEEEdouble(), llvm::APInt(64, bits)));
     default: {
       const unsigned width = static_cast<unsigned>(8 * byte_size(t));
@@ -148,7 +147,8 @@ Value* Emitter::unary(UnaryOp op, DType t, Value* x) {
     default: break;
   }
   const char* name = math_name(op);
-  PLIANT_CHECK(name && t == DType::F64) << "unary " << expr::name_of(op) << " of " << pliant::name_of(t) << " was not legalised";
+  PLIANT_CHECK(name && t == DType::F64) << "unary " << expr::name_of(op) << " of " << pliant::name_of(t)
+                                        << " was not legalised";
   return call_math(name, {x});
 }
 
@@ -216,7 +216,8 @@ Value* Emitter::int_power(DType t, Value* x, Value* y) {
   llvm::Function* f = module_.getFunction("int_power");
   if (!f) {
     llvm::IRBuilder<>::InsertPointGuard guard(b_);
-    f = llvm::Function::Create(llvm::FunctionType::get(i64, {i64, i64}, false), llvm::Function::InternalLinkage, "int_power", module_);
+    f = llvm::Function::Create(llvm::FunctionType::get(i64, {i64, i64}, false), llvm::Function::InternalLinkage, "int_power",
+                               module_);
     f->setDoesNotThrow();
     f->copyAttributesFrom(function_);
     f->setLinkage(llvm::Function::InternalLinkage);
@@ -266,7 +267,8 @@ Value* Emitter::int_power(DType t, Value* x, Value* y) {
   Value* minus_one = llvm::Constant::getAllOnesValue(ty);
   Value* is_odd = b_.CreateICmpNE(b_.CreateAnd(y, one), zero);
   Value* of_minus_one = b_.CreateSelect(is_odd, minus_one, one);
-  Value* of_unit = b_.CreateSelect(b_.CreateICmpEQ(x, one), one, b_.CreateSelect(b_.CreateICmpEQ(x, minus_one), of_minus_one, zero));
+  Value* of_unit =
+      b_.CreateSelect(b_.CreateICmpEQ(x, one), one, b_.CreateSelect(b_.CreateICmpEQ(x, minus_one), of_minus_one, zero));
   return b_.CreateSelect(b_.CreateICmpSLT(y, zero), of_unit, power);
 }
 
@@ -346,7 +348,8 @@ Value* Emitter::cast(DType to, DType from, Value* x) {
   }
   if (from == DType::F16 || from == DType::BF16) return cast(to, DType::F32, widen_half(from, x));
   if (to == DType::F16 || to == DType::BF16) {
-    PLIANT_CHECK(from == DType::F32 || byte_size(from) <= 2) << "cast of " << pliant::name_of(from) << " to a half was not legalised";
+    PLIANT_CHECK(from == DType::F32 || byte_size(from) <= 2)
+        << "cast of " << pliant::name_of(from) << " to a half was not legalised";
     return narrow_half(to, cast(DType::F32, from, x));
   }
   if (is_float(from) && is_float(to)) return to == DType::F64 ? b_.CreateFPExt(x, target) : b_.CreateFPTrunc(x, target);

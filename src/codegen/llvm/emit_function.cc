@@ -12,7 +12,12 @@ using llvm::Value;
 using loop::StmtPtr;
 
 Emitter::Emitter(llvm::Module& module, expr::Context& ctx, const Target& target, int opt_level)
-    : module_(module), llvm_(module.getContext()), ctx_(ctx), target_(target), opt_level_(opt_level), b_(module.getContext()) {}
+    : module_(module),
+      llvm_(module.getContext()),
+      ctx_(ctx),
+      target_(target),
+      opt_level_(opt_level),
+      b_(module.getContext()) {}
 
 llvm::Function* Emitter::begin_function(const std::string& symbol, llvm::FunctionType* function_type) {
   function_ = llvm::Function::Create(function_type, llvm::Function::ExternalLinkage, symbol, module_);
@@ -90,10 +95,12 @@ void Emitter::emit_kernel(const KernelSource& source, const std::string& symbol)
   Value* frame = function_->getArg(0);
   Value* begin = function_->getArg(1);
   Value* end = function_->getArg(2);
-  Value* ints = b_.CreateLoad(b_.getPtrTy(), b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), frame, offsetof(artifact::KernelFrame, ints)));
+  Value* ints = b_.CreateLoad(b_.getPtrTy(),
+                              b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), frame, offsetof(artifact::KernelFrame, ints)));
   for (size_t i = 0; i < source.ints.size(); ++i) {
     const expr::SymbolInfo& info = ctx_.info(source.ints[i]);
-    env_[source.ints[i]] = b_.CreateLoad(b_.getInt64Ty(), b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), ints, i), info.name);
+    env_[source.ints[i]] =
+        b_.CreateLoad(b_.getInt64Ty(), b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), ints, i), info.name);
   }
   bind_buffers(f, frame);
   scratch_offsets_ = scratch_layout(f, ctx_).offsets;

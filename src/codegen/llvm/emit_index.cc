@@ -1,8 +1,8 @@
 // Dims as functions of the lane.
 //
-// Divisions by a uniform divisor stay cheap: with base + s, 0 <= s <= hi, the quotient is floordiv(base, d) + (mod(base, d) + s) / d, where
-// the second part is at most hi and is computed in 32 bits. A batch index taken apart by floordiv and mod, or a window clamped by
-// min and max, therefore still yields a uniform base and a small offset.
+// Divisions by a uniform divisor stay cheap: with base + s, 0 <= s <= hi, the quotient is floordiv(base, d) + (mod(base, d)
+// + s) / d, where the second part is at most hi and is computed in 32 bits. A batch index taken apart by floordiv and mod,
+// or a window clamped by min and max, therefore still yields a uniform base and a small offset.
 #include <algorithm>
 
 #include "codegen/llvm/emitter.h"
@@ -45,9 +45,7 @@ Value* Emitter::uniform_sum(std::vector<Value*> terms) {
   return sum;
 }
 
-Value* Emitter::uniform_part(const Index& x) {
-  return hoist_->add(uniform_sum(x.terms), hoist_->constant(x.constant));
-}
+Value* Emitter::uniform_part(const Index& x) { return hoist_->add(uniform_sum(x.terms), hoist_->constant(x.constant)); }
 
 Value* Emitter::uniform_dim(Dim d) {
   const Index x = index_of(d);
@@ -214,9 +212,8 @@ Index Emitter::index_of_atom(const expr::Atom& a) {
         Value* p = wide_lanes(x);
         Value* q = wide_lanes(y);
         x = Index{};
-        x.wide = hoist_->pure("vbroadcast", {p, q}, [&] {
-          return b_.CreateSelect(b_.CreateICmpEQ(p, splat(hoist_->constant(1))), q, p);
-        });
+        x.wide = hoist_->pure("vbroadcast", {p, q},
+                              [&] { return b_.CreateSelect(b_.CreateICmpEQ(p, splat(hoist_->constant(1))), q, p); });
       }
       return x;
     }
@@ -382,7 +379,9 @@ Val Emitter::compare_index(expr::BinaryOp op, const Index& x, Value** all) {
     }
   }();
   const std::string tag = "icmp" + std::to_string(static_cast<int>(predicate));
-  auto compare = [&](Value* p, Value* q) { return hoist_->pure(tag.c_str(), {p, q}, [&] { return b_.CreateICmp(predicate, p, q); }); };
+  auto compare = [&](Value* p, Value* q) {
+    return hoist_->pure(tag.c_str(), {p, q}, [&] { return b_.CreateICmp(predicate, p, q); });
+  };
   if (x.is_uniform()) return {compare(uniform_sum(x.terms), hoist_->constant(-x.constant)), false};
   const std::optional<Small> s = small_part(x);
   if (!s) {

@@ -1,5 +1,5 @@
-// Loads and stores. In a vector loop the flat index decides: uniform, contiguous (also backwards), or anything else, which is a gather or a
-// scatter.
+// Loads and stores. In a vector loop the flat index decides: uniform, contiguous (also backwards), or anything else, which
+// is a gather or a scatter.
 #include "codegen/llvm/emitter.h"
 
 namespace pliant::codegen {
@@ -84,13 +84,15 @@ Value* Emitter::zeros(int64_t bytes) {
   const std::string name = "zeros" + std::to_string(bytes);
   if (llvm::GlobalVariable* g = module_.getNamedGlobal(name)) return g;
   auto* array = llvm::ArrayType::get(b_.getInt8Ty(), static_cast<uint64_t>(bytes));
-  auto* g = new llvm::GlobalVariable(module_, array, true, llvm::GlobalValue::PrivateLinkage, llvm::ConstantAggregateZero::get(array), name);
+  auto* g = new llvm::GlobalVariable(module_, array, true, llvm::GlobalValue::PrivateLinkage,
+                                     llvm::ConstantAggregateZero::get(array), name);
   g->setAlignment(llvm::Align(64));
   return g;
 }
 
 Value* Emitter::load_scalar(const BufferState& b, Value* pointer) {
-  auto* load = b_.CreateAlignedLoad(memory_type(b.buffer->dtype), pointer, llvm::Align(static_cast<uint64_t>(byte_size(b.buffer->dtype))));
+  auto* load = b_.CreateAlignedLoad(memory_type(b.buffer->dtype), pointer,
+                                    llvm::Align(static_cast<uint64_t>(byte_size(b.buffer->dtype))));
   annotate(load, b, true);
   return b.buffer->dtype == DType::Bool ? b_.CreateIsNotNull(load) : load;
 }
@@ -195,7 +197,8 @@ Val Emitter::emit_load(Scalar s) {
   }
   auto* ty = llvm::FixedVectorType::get(memory_type(b.buffer->dtype), static_cast<unsigned>(lanes_));
   const llvm::Align align(static_cast<uint64_t>(bytes));
-  llvm::Instruction* gather = b_.CreateMaskedGather(ty, lane_addresses(b, ix), align, mask, llvm::Constant::getNullValue(ty));
+  llvm::Instruction* gather =
+      b_.CreateMaskedGather(ty, lane_addresses(b, ix), align, mask, llvm::Constant::getNullValue(ty));
   annotate(gather, b, true);
   if (b.buffer->dtype != DType::Bool) return {gather, true};
   return {b_.CreateICmpNE(gather, llvm::Constant::getNullValue(ty)), true};
@@ -219,7 +222,9 @@ void Emitter::emit_store(const loop::Stmt& s) {
       const Val v = emit(x);
       return lanes_ ? splat(v) : v.v;
     };
-    auto old = [&] { return lanes_ ? load_vector(b, p, b.buffer->scope == Scope::Local ? nullptr : mask) : load_scalar(b, p); };
+    auto old = [&] {
+      return lanes_ ? load_vector(b, p, b.buffer->scope == Scope::Local ? nullptr : mask) : load_scalar(b, p);
+    };
     Value* v = nullptr;
     if (fused) {
       Value* x = operand(s.value->args[0]);

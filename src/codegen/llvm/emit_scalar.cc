@@ -1,8 +1,8 @@
 // Scalars: a DAG of nodes, each emitted once a statement and guard.
 //
 // Both sides of a Select are computed and blended. What a side loads is kept inside its condition by the guard: a uniform
-// condition turns the address of a scalar or vector load to a block of zeros, a condition of lanes masks the load. A side that is long
-// beyond what both sides share gets a branch that skips it where no lane takes it.
+// condition turns the address of a scalar or vector load to a block of zeros, a condition of lanes masks the load. A side
+// that is long beyond what both sides share gets a branch that skips it where no lane takes it.
 #include <algorithm>
 #include <set>
 
@@ -24,8 +24,8 @@ constexpr int64_t kLazyCost = 48;
 
 // Roughly instructions for each 16 lanes.
 int64_t cost_of(Scalar s) {
-  const bool is_call = s.dtype() == DType::F64 && ((s->kind == ScalarKind::Unary && s->unary() >= expr::UnaryOp::Exp && s->unary() <= expr::UnaryOp::Erf &&
-                                                    s->unary() != expr::UnaryOp::Sqrt) ||
+  const bool is_call = s.dtype() == DType::F64 && ((s->kind == ScalarKind::Unary && s->unary() >= expr::UnaryOp::Exp &&
+                                                    s->unary() <= expr::UnaryOp::Erf && s->unary() != expr::UnaryOp::Sqrt) ||
                                                    (s->kind == ScalarKind::Binary && s->binary() == BinaryOp::Pow));
   return is_call ? kLazyCost : byte_size(s.dtype()) == 8 ? 2 : 1;
 }
@@ -55,7 +55,9 @@ bool Emitter::is_worth_a_branch(Scalar arm, Scalar other) const {
   std::set<const expr::ScalarNode*> shared, own;
   collect(arm, own);
   int64_t cost = 0;
-  if (own.size() * 2 < kLazyCost && std::none_of(own.begin(), own.end(), [](auto* n) { return cost_of(Scalar(n)) >= kLazyCost; })) return false;
+  if (own.size() * 2 < kLazyCost &&
+      std::none_of(own.begin(), own.end(), [](auto* n) { return cost_of(Scalar(n)) >= kLazyCost; }))
+    return false;
   collect(other, shared);
   for (const expr::ScalarNode* n : own) {
     if (!shared.count(n) && !memo_.count({n, 0})) cost += cost_of(Scalar(n));

@@ -114,7 +114,8 @@ void Emitter::emit_vector_for(const Stmt& s) {
 }
 
 bool Emitter::can_vectorize(const Stmt& s) const {
-  // A loop inside must run equally often in every lane: its extent must not depend on the lane or on memory that the body writes.
+  // A loop inside must run equally often in every lane: its extent must not depend on the lane or on memory that the body
+  // writes.
   bool possible = true;
   std::map<loop::BufferId, bool> written;
   loop::for_each(s.body[0], [&](const Stmt& x) {

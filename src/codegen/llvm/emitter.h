@@ -1,9 +1,9 @@
-// Loop functions and shape functions to LLVM IR. The input is legal (see codegen/legalize): every Scalar is an operation that
-// the emitter has, or a call of a mathematical function in f64.
+// Loop functions and shape functions to LLVM IR. The input is legal (see codegen/legalize): every Scalar is an operation
+// that the emitter has, or a call of a mathematical function in f64.
 //
 // A Vector loop becomes straight-line code over LLVM vectors of `lanes` elements. Each value is either uniform (one scalar
-// for all lanes) or a vector; uniform operands are splat where they meet vectors. Conditions that differ between lanes become masks. At level 0
-// Vector loops stay scalar loops.
+// for all lanes) or a vector; uniform operands are splat where they meet vectors. Conditions that differ between lanes
+// become masks. At level 0 Vector loops stay scalar loops.
 #pragma once
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/MDBuilder.h>
@@ -187,9 +187,9 @@ class Emitter {
   llvm::Value* fault_values_ = nullptr;
   llvm::MDNode* alias_domain_ = nullptr;
   std::vector<std::pair<llvm::Instruction*, loop::BufferId>> accesses_;
-  int64_t lanes_ = 0;                // of the vector loop being emitted, 0 outside
+  int64_t lanes_ = 0;  // of the vector loop being emitted, 0 outside
   expr::SymbolId lane_var_ = 0;
-  int64_t first_lane_ = 0;           // the variable's value in lane 0
+  int64_t first_lane_ = 0;  // the variable's value in lane 0
   Guard guard_;
   std::map<std::pair<llvm::Value*, llvm::Value*>, unsigned> guard_ids_;
   struct MemoKey {
@@ -199,7 +199,7 @@ class Emitter {
       return a.node != b.node ? a.node < b.node : a.guard < b.guard;
     }
   };
-  std::map<MemoKey, Val> memo_;      // looked up only, never iterated
+  std::map<MemoKey, Val> memo_;  // looked up only, never iterated
   std::vector<MemoKey> memo_log_;
   std::unordered_map<const expr::ScalarNode*, bool> has_load_;
 };

@@ -1,10 +1,10 @@
-// Places pure integer (and mask) instructions at the outermost scope that their operands allow and shares equal ones, so that index
-// arithmetic leaves inner loops without help from an optimiser.
+// Places pure integer (and mask) instructions at the outermost scope that their operands allow and shares equal ones, so
+// that index arithmetic leaves inner loops without help from an optimiser.
 //
 // Scopes nest like the loops and branches of the program. A value belongs to the scope in which it was made and dominates
 // every deeper one. An instruction is emitted in the deepest scope of its operands: at the insertion point when that is the
-// innermost scope, otherwise before the terminator of the block that leads inwards. What is placed this way may run when the program would
-// not have run it, so it must not trap and must not touch memory.
+// innermost scope, otherwise before the terminator of the block that leads inwards. What is placed this way may run when the
+// program would not have run it, so it must not trap and must not touch memory.
 #pragma once
 #include <llvm/IR/IRBuilder.h>
 
@@ -35,8 +35,8 @@ class Hoister {
   llvm::Value* mul(llvm::Value* x, llvm::Value* y);
   llvm::Value* smin(llvm::Value* x, llvm::Value* y);
   llvm::Value* smax(llvm::Value* x, llvm::Value* y);
-  // Towards minus infinity. `divisor_positive`: proved; otherwise a divisor below 1 counts as 1, since a hoisted division may run
-  // where the program would not divide.
+  // Towards minus infinity. `divisor_positive`: proved; otherwise a divisor below 1 counts as 1, since a hoisted division
+  // may run where the program would not divide.
   llvm::Value* floordiv(llvm::Value* x, llvm::Value* y, bool numerator_nonnegative, bool divisor_positive);
   llvm::Value* mod(llvm::Value* x, llvm::Value* y, bool numerator_nonnegative, bool divisor_positive);
   // y where x is 1, else x.

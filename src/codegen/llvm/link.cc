@@ -101,7 +101,9 @@ class Linker {
   }
 
  private:
-  std::vector<std::byte>& bytes_of(Part p) { return p == Part::Text ? image_.text : p == Part::Rodata ? image_.rodata : image_.data; }
+  std::vector<std::byte>& bytes_of(Part p) {
+    return p == Part::Text ? image_.text : p == Part::Rodata ? image_.rodata : image_.data;
+  }
   static void align(std::vector<std::byte>& bytes, uint64_t to, std::byte fill) {
     bytes.resize((bytes.size() + to - 1) / to * to, fill);
   }
@@ -157,7 +159,8 @@ class Linker {
 
   Place place_of(size_t object, const SymbolRef& symbol) {
     const std::string name = take(symbol.getName()).str();
-    if (auto it = stubs_.find(name); it != stubs_.end() && (take(symbol.getFlags()) & SymbolRef::SF_Undefined)) return it->second;
+    if (auto it = stubs_.find(name); it != stubs_.end() && (take(symbol.getFlags()) & SymbolRef::SF_Undefined))
+      return it->second;
     if (take(symbol.getFlags()) & SymbolRef::SF_Undefined) return globals_.at(name);
     const auto section = take(symbol.getSection());
     const Place& p = places_.at({object, section->getIndex()});
@@ -177,7 +180,8 @@ class Linker {
       }
       case llvm::ELF::R_X86_64_64:
         PLIANT_CHECK(at.part == Part::Data) << "an absolute address outside the data";
-        image_.relocations.push_back({artifact::Relocation::Kind::Image, at.offset, static_cast<uint64_t>(address(target) + addend)});
+        image_.relocations.push_back(
+            {artifact::Relocation::Kind::Image, at.offset, static_cast<uint64_t>(address(target) + addend)});
         return;
       default: PLIANT_CHECK(false) << "relocation type " << r.getType() << " is not supported";
     }

@@ -25,13 +25,14 @@ Status take_computed_scales(Conversion& c, size_t i, Request& r) {
   return ok();
 }
 
-// The scales of input i. Symbolic ones are ratios of sizes; the resized size is then known exactly where the divisor is the size
-// of the axis.
+// The scales of input i. Symbolic ones are ratios of sizes; the resized size is then known exactly where the divisor is the
+// size of the axis.
 Status take_scales(Conversion& c, size_t i, Request& r) {
   const Known* k = c.known(i);
   if (k == nullptr) return take_computed_scales(c, i, r);
   if (k->elements.size() != r.axes.size()) {
-    return c.fail("wrong-count", std::to_string(r.axes.size()) + " scales are needed but " + std::to_string(k->elements.size()) + " given");
+    return c.fail("wrong-count",
+                  std::to_string(r.axes.size()) + " scales are needed but " + std::to_string(k->elements.size()) + " given");
   }
   if (k->is_const()) {
     for (const Element& e : k->elements) r.scales.push_back(e.real);

@@ -11,15 +11,19 @@ namespace {
 Result<Values> identity(Conversion& c) { return Values{c.in(0)}; }
 
 // Shape and Size follow from the type of their input and are always folded.
-Result<Values> always_folded(Conversion& c) { return c.fail("too-large", "its result has more elements than a shape can have"); }
+Result<Values> always_folded(Conversion& c) {
+  return c.fail("too-large", "its result has more elements than a shape can have");
+}
 
 Result<Values> constant(Conversion& c) {
   if (c.has_attr("value")) return Values{c.constant(TRY(c.tensor_attr("value")))};
   if (const AttributeProto* a = c.attr("value_ints")) {
-    return Values{c.constant(graph::make_constant(DType::I64, {static_cast<int64_t>(a->ints.size())}, a->ints.data(), a->ints.size() * 8))};
+    return Values{c.constant(
+        graph::make_constant(DType::I64, {static_cast<int64_t>(a->ints.size())}, a->ints.data(), a->ints.size() * 8))};
   }
   if (const AttributeProto* a = c.attr("value_floats")) {
-    return Values{c.constant(graph::make_constant(DType::F32, {static_cast<int64_t>(a->floats.size())}, a->floats.data(), a->floats.size() * 4))};
+    return Values{c.constant(
+        graph::make_constant(DType::F32, {static_cast<int64_t>(a->floats.size())}, a->floats.data(), a->floats.size() * 4))};
   }
   return c.fail("unsupported-constant", "a constant of this kind (a string or a sparse tensor) is not supported");
 }
@@ -114,17 +118,19 @@ Result<Values> squeeze(Conversion& c) {
     for (int64_t a : TRY(c.axes(*axes.given, c.rank(0)))) {
       drop[static_cast<size_t>(a)] = true;
       if (c.ctx().equal(s[static_cast<size_t>(a)], c.num(1)) == expr::Tri::No) {
-        return c.fail("shape-mismatch", "axis " + std::to_string(a) + " has size " + s[static_cast<size_t>(a)].str() + " and cannot be dropped");
+        return c.fail("shape-mismatch", "axis " + std::to_string(a) + " has size " + s[static_cast<size_t>(a)].str() +
+                                            " and cannot be dropped");
       }
-      c.require_equal(s[static_cast<size_t>(a)], c.num(1), "axis " + std::to_string(a) + " must have size 1 to be dropped, but has {a}");
+      c.require_equal(s[static_cast<size_t>(a)], c.num(1),
+                      "axis " + std::to_string(a) + " must have size 1 to be dropped, but has {a}");
     }
   } else {
     // Which axes go must not depend on the input: a size that is not fixed stays, and must not be 1.
     for (size_t i = 0; i < s.size(); ++i) {
       drop[i] = s[i].is_const(1);
       if (!s[i].is_const() && c.ctx().equal(s[i], c.num(1)) != expr::Tri::No) {
-        return c.fail("unknown-rank", "axes of size 1 are dropped, but whether axis " + std::to_string(i) + " of size " + s[i].str() +
-                                          " is one is not known; name the axes");
+        return c.fail("unknown-rank", "axes of size 1 are dropped, but whether axis " + std::to_string(i) + " of size " +
+                                          s[i].str() + " is one is not known; name the axes");
       }
     }
   }
@@ -139,7 +145,8 @@ Result<Values> unsqueeze(Conversion& c) {
   AxesArgument axes = axes_argument(c);
   if (!axes.is_known) {
     std::vector<Dim> dims = TRY(c.dims(1, "the axes to add"));
-    return Values{TRY(c.reshape(c.in(0), spread_sizes(c, c.shape(0), axis_masks(c, dims, c.shape(0).size() + dims.size()))))};
+    return Values{
+        TRY(c.reshape(c.in(0), spread_sizes(c, c.shape(0), axis_masks(c, dims, c.shape(0).size() + dims.size()))))};
   }
   if (!axes.given) return c.fail("missing-input", "the axes to add are missing");
   size_t rank = c.shape(0).size() + axes.given->size();

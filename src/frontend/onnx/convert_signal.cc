@@ -27,7 +27,10 @@ Result<Values> stft(Conversion& c) {
 
 Result<Values> window(Conversion& c, const char* kind) {
   DType to = TRY(c.dtype_attr("output_datatype", DType::F32));
-  Attrs attrs{{"kind", std::string(kind)}, {"size", TRY(c.dim(0, "the size"))}, {"periodic", c.bool_attr("periodic", true)}, {"to", to}};
+  Attrs attrs{{"kind", std::string(kind)},
+              {"size", TRY(c.dim(0, "the size"))},
+              {"periodic", c.bool_attr("periodic", true)},
+              {"to", to}};
   return Values{TRY(c.append("array.window", std::move(attrs), {}))};
 }
 Result<Values> hann(Conversion& c) { return window(c, "hann"); }

@@ -75,28 +75,17 @@ using Vector = std::vector<double>;
 
 double apply(const Activation& a, double x) {
   switch (activation_kind(a.name)) {
-    case 0:
-      return x > 0 || std::isnan(x) ? x : 0;
-    case 1:
-      return std::tanh(x);
-    case 2:
-      return 1 / (1 + std::exp(-x));
-    case 3:
-      return x / (1 + std::abs(x));
-    case 4:
-      return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
-    case 5:
-      return x >= 0 ? x : a.alpha * x;
-    case 6:
-      return x > a.alpha ? x : 0;
-    case 7:
-      return x >= 0 ? x : a.alpha * std::expm1(x);
-    case 8:
-      return a.alpha * x + a.beta;
-    case 9:
-      return a.alpha * std::tanh(a.beta * x);
-    default:
-      return std::max(0.0, std::min(1.0, a.alpha * x + a.beta));
+    case 0: return x > 0 || std::isnan(x) ? x : 0;
+    case 1: return std::tanh(x);
+    case 2: return 1 / (1 + std::exp(-x));
+    case 3: return x / (1 + std::abs(x));
+    case 4: return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
+    case 5: return x >= 0 ? x : a.alpha * x;
+    case 6: return x > a.alpha ? x : 0;
+    case 7: return x >= 0 ? x : a.alpha * std::expm1(x);
+    case 8: return a.alpha * x + a.beta;
+    case 9: return a.alpha * std::tanh(a.beta * x);
+    default: return std::max(0.0, std::min(1.0, a.alpha * x + a.beta));
   }
 }
 

@@ -24,30 +24,18 @@ void write(std::byte* to, T v) {
 double element(DType t, const std::byte* p) {
   switch (t) {
     case DType::Bool:
-    case DType::U8:
-      return read<uint8_t>(p);
-    case DType::I8:
-      return read<int8_t>(p);
-    case DType::I16:
-      return read<int16_t>(p);
-    case DType::I32:
-      return read<int32_t>(p);
-    case DType::I64:
-      return static_cast<double>(read<int64_t>(p));
-    case DType::U16:
-      return read<uint16_t>(p);
-    case DType::U32:
-      return read<uint32_t>(p);
-    case DType::U64:
-      return static_cast<double>(read<uint64_t>(p));
-    case DType::F16:
-      return f16_to_f32(read<uint16_t>(p));
-    case DType::BF16:
-      return bf16_to_f32(read<uint16_t>(p));
-    case DType::F32:
-      return read<float>(p);
-    case DType::F64:
-      return read<double>(p);
+    case DType::U8: return read<uint8_t>(p);
+    case DType::I8: return read<int8_t>(p);
+    case DType::I16: return read<int16_t>(p);
+    case DType::I32: return read<int32_t>(p);
+    case DType::I64: return static_cast<double>(read<int64_t>(p));
+    case DType::U16: return read<uint16_t>(p);
+    case DType::U32: return read<uint32_t>(p);
+    case DType::U64: return static_cast<double>(read<uint64_t>(p));
+    case DType::F16: return f16_to_f32(read<uint16_t>(p));
+    case DType::BF16: return bf16_to_f32(read<uint16_t>(p));
+    case DType::F32: return read<float>(p);
+    case DType::F64: return read<double>(p);
   }
   return 0;
 }
@@ -110,20 +98,11 @@ ConstantPtr from_doubles(DType t, std::vector<int64_t> shape, const std::vector<
   for (size_t i = 0; i < values.size(); ++i) {
     std::byte* p = memory + static_cast<int64_t>(i) * byte_size(t);
     switch (t) {
-      case DType::F16:
-        write(p, f64_to_f16(values[i]));
-        break;
-      case DType::BF16:
-        write(p, f64_to_bf16(values[i]));
-        break;
-      case DType::F32:
-        write(p, static_cast<float>(values[i]));
-        break;
-      case DType::F64:
-        write(p, values[i]);
-        break;
-      default:
-        PLIANT_CHECK(false) << "from_doubles of " << name_of(t);
+      case DType::F16: write(p, f64_to_f16(values[i])); break;
+      case DType::BF16: write(p, f64_to_bf16(values[i])); break;
+      case DType::F32: write(p, static_cast<float>(values[i])); break;
+      case DType::F64: write(p, values[i]); break;
+      default: PLIANT_CHECK(false) << "from_doubles of " << name_of(t);
     }
   }
   return out;

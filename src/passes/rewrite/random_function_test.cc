@@ -74,50 +74,22 @@ class Generator {
     ValueId x = any();
     std::optional<ValueId> v;
     switch (pick(18)) {
-      case 0:
-        v = unary(x);
-        break;
-      case 1:
-        v = try_append(pick(binary_), {}, {x, any()});
-        break;
-      case 2:
-        v = with_constant(x);
-        break;
+      case 0: v = unary(x); break;
+      case 1: v = try_append(pick(binary_), {}, {x, any()}); break;
+      case 2: v = with_constant(x); break;
       case 3:
       case 4:
-      case 5:
-        v = has_channels(x) ? convolution(x) : unary(x);
-        break;
-      case 6:
-        v = has_channels(x) ? batch_norm(x) : with_constant(x);
-        break;
-      case 7:
-        v = has_channels(x) ? pool(x) : softmax(x);
-        break;
-      case 8:
-        v = transpose(x);
-        break;
-      case 9:
-        v = reshape(x);
-        break;
-      case 10:
-        v = concat(x);
-        break;
-      case 11:
-        v = pad_or_slice(x);
-        break;
-      case 12:
-        v = reduce(x);
-        break;
-      case 13:
-        v = product(x);
-        break;
-      case 14:
-        v = layer_norm(x);
-        break;
-      case 15:
-        v = gelu_or_silu(x);
-        break;
+      case 5: v = has_channels(x) ? convolution(x) : unary(x); break;
+      case 6: v = has_channels(x) ? batch_norm(x) : with_constant(x); break;
+      case 7: v = has_channels(x) ? pool(x) : softmax(x); break;
+      case 8: v = transpose(x); break;
+      case 9: v = reshape(x); break;
+      case 10: v = concat(x); break;
+      case 11: v = pad_or_slice(x); break;
+      case 12: v = reduce(x); break;
+      case 13: v = product(x); break;
+      case 14: v = layer_norm(x); break;
+      case 15: v = gelu_or_silu(x); break;
     }
     if (v) values_.push_back(*v);
   }
@@ -166,12 +138,9 @@ class Generator {
   std::optional<ValueId> pool(ValueId x) {
     Attrs attrs{{"kernel", std::vector<int64_t>{3, 3}}, {"pads", std::vector<int64_t>{1, 1, 1, 1}}};
     switch (pick(3)) {
-      case 0:
-        return try_append("nn.max_pool", attrs, {x});
-      case 1:
-        return try_append("nn.avg_pool", attrs, {x});
-      default:
-        return try_append("nn.global_avg_pool", {}, {x});
+      case 0: return try_append("nn.max_pool", attrs, {x});
+      case 1: return try_append("nn.avg_pool", attrs, {x});
+      default: return try_append("nn.global_avg_pool", {}, {x});
     }
   }
 
@@ -239,10 +208,8 @@ class Generator {
             "array.resize",
             {{"axes", std::vector<int64_t>{2, 3}}, {"sizes", std::vector<int64_t>{3, 6}}, {"mode", std::string("linear")}},
             {x});
-      case 1:
-        return try_append("nn.lrn", {{"size", int64_t{3}}}, {x});
-      default:
-        return try_append("array.resize", {{"scales", std::vector<double>{1, 1, 2, 1}}}, {x});
+      case 1: return try_append("nn.lrn", {{"size", int64_t{3}}}, {x});
+      default: return try_append("array.resize", {{"scales", std::vector<double>{1, 1, 2, 1}}}, {x});
     }
   }
 

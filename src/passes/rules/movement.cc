@@ -120,16 +120,11 @@ RuleResult gather_of_one(Sweep& s, const Node& n) {
 
 int mantissa_bits(DType t) {
   switch (t) {
-    case DType::F16:
-      return 11;
-    case DType::BF16:
-      return 8;
-    case DType::F32:
-      return 24;
-    case DType::F64:
-      return 53;
-    default:
-      return static_cast<int>(byte_size(t)) * 8 - (is_signed_int(t) ? 1 : 0);
+    case DType::F16: return 11;
+    case DType::BF16: return 8;
+    case DType::F32: return 24;
+    case DType::F64: return 53;
+    default: return static_cast<int>(byte_size(t)) * 8 - (is_signed_int(t) ? 1 : 0);
   }
 }
 

@@ -1,4 +1,5 @@
-// For each batch and class: boxes in order of score, each kept unless it overlaps one already kept by more than the threshold.
+// For each batch and class: boxes in order of score, each kept unless it overlaps one already kept by more than the
+// threshold.
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>
@@ -47,7 +48,9 @@ pliant_status extern_non_max_suppression(ExternCall& call) {
       boxes.shape[1] != scores.shape[2])
     return call.fault("boxes must be [batch, n, 4] and scores [batch, classes, n]");
   const int64_t batches = boxes.shape[0], n = boxes.shape[1], classes = scores.shape[1];
-  auto scalar = [&](size_t i) { return call.inputs.size() > i && call.inputs[i].elements == 1 ? call.inputs[i].data : nullptr; };
+  auto scalar = [&](size_t i) {
+    return call.inputs.size() > i && call.inputs[i].elements == 1 ? call.inputs[i].data : nullptr;
+  };
   auto float_scalar = [&](size_t i, float fallback) {
     const std::byte* p = scalar(i);
     if (p != nullptr) std::memcpy(&fallback, p, sizeof fallback);

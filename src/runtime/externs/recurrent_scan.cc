@@ -32,28 +32,17 @@ enum Kind : int64_t {
 
 float apply(const Activation& a, float x) {
   switch (a.kind) {
-    case kRelu:
-      return x > 0 ? x : x != x ? x : 0;
-    case kTanh:
-      return std::tanh(x);
-    case kSigmoid:
-      return 1 / (1 + std::exp(-x));
-    case kSoftsign:
-      return x / (1 + std::fabs(x));
-    case kSoftplus:
-      return std::max(x, 0.0f) + std::log1p(std::exp(-std::fabs(x)));
-    case kLeakyRelu:
-      return x >= 0 ? x : a.alpha * x;
-    case kThresholdedRelu:
-      return x > a.alpha ? x : 0;
-    case kElu:
-      return x >= 0 ? x : a.alpha * std::expm1(x);
-    case kAffine:
-      return a.alpha * x + a.beta;
-    case kScaledTanh:
-      return a.alpha * std::tanh(a.beta * x);
-    default:
-      return std::max(0.0f, std::min(1.0f, a.alpha * x + a.beta));
+    case kRelu: return x > 0 ? x : x != x ? x : 0;
+    case kTanh: return std::tanh(x);
+    case kSigmoid: return 1 / (1 + std::exp(-x));
+    case kSoftsign: return x / (1 + std::fabs(x));
+    case kSoftplus: return std::max(x, 0.0f) + std::log1p(std::exp(-std::fabs(x)));
+    case kLeakyRelu: return x >= 0 ? x : a.alpha * x;
+    case kThresholdedRelu: return x > a.alpha ? x : 0;
+    case kElu: return x >= 0 ? x : a.alpha * std::expm1(x);
+    case kAffine: return a.alpha * x + a.beta;
+    case kScaledTanh: return a.alpha * std::tanh(a.beta * x);
+    default: return std::max(0.0f, std::min(1.0f, a.alpha * x + a.beta));
   }
 }
 

@@ -1,6 +1,6 @@
-// Items are single elements of the flattened tensor, or the slices along an axis, which are compared element by element. Items
-// are sorted with their positions, so that the first of equal ones is the first occurrence; equal runs become groups, which are
-// then left in order of value or put in order of first occurrence.
+// Items are single elements of the flattened tensor, or the slices along an axis, which are compared element by element.
+// Items are sorted with their positions, so that the first of equal ones is the first occurrence; equal runs become groups,
+// which are then left in order of value or put in order of first occurrence.
 #include <algorithm>
 #include <cinttypes>
 #include <cstring>
@@ -27,7 +27,7 @@ struct Items {
 struct Group {
   int64_t first;  // the item of the first occurrence
   int64_t count;
-  int64_t id;     // in order of value
+  int64_t id;  // in order of value
 };
 
 }  // namespace
@@ -71,8 +71,8 @@ pliant_status extern_unique(ExternCall& call) {
   PLIANT_TRY(call.require_output(0, x.dtype, static_cast<uint64_t>(s.outer * count * s.inner)));
   for (int64_t o = 0; o < s.outer; ++o)
     for (int64_t g = 0; g < count; ++g)
-      std::memcpy(call.outputs[0].data + (o * count + g) * s.inner * each, x.data + (o * s.size + groups[g].first) * s.inner * each,
-                  static_cast<size_t>(s.inner * each));
+      std::memcpy(call.outputs[0].data + (o * count + g) * s.inner * each,
+                  x.data + (o * s.size + groups[g].first) * s.inner * each, static_cast<size_t>(s.inner * each));
   auto i64_output = [&](size_t i) { return reinterpret_cast<int64_t*>(call.outputs[i].data); };
   if (call.outputs.size() > 1) {
     PLIANT_TRY(call.require_output(1, DType::I64, static_cast<uint64_t>(count)));
