@@ -22,7 +22,9 @@ struct Int {
 inline Int imm(int64_t v) { return {v, false}; }
 inline Int slot(uint32_t s) { return {static_cast<int64_t>(s), true}; }
 
-// One axis of an input or output. `text` is the symbolic size as people read it: `batch`, `2*n + 1`, `3`.
+// One axis of an input or output. `text` is the symbolic size as people read it: `batch`, `2*n + 1`, `3`. An input's axis is
+// compared with its size, whether a Bind names it or not. An output is sized and allocated when an instruction first uses
+// it, or at the end: its slots must be known by then.
 struct Axis {
   Int size;
   std::string text;

@@ -68,8 +68,8 @@ class Printer {
  private:
   void add_name(const Buffer& b) {
     if (!seen_.insert(b.id).second) return;
-    std::string name = b.name.empty() ? "b" : b.name;
-    for (int k = 1; !taken_.insert(name).second; ++k) name = b.name + "." + std::to_string(k);
+    std::string base = b.name.empty() ? "b" : b.name, name = base;
+    for (int k = 1; !taken_.insert(name).second; ++k) name = base + "." + std::to_string(k);
     expr_.set_name(b.id, name);
   }
   std::string declaration(const Buffer& b) {

@@ -24,6 +24,16 @@ std::optional<int64_t> const_of(Value* v) {
   return std::nullopt;
 }
 
+Index of_uniform(Value* v) {
+  Index x;
+  if (auto k = const_of(v)) {
+    x.constant = *k;
+  } else {
+    x.terms = {v};
+  }
+  return x;
+}
+
 int64_t power_of_two_above(int64_t n) {
   int64_t p = 1;
   while (p <= n) p *= 2;
@@ -160,13 +170,7 @@ Index Emitter::product(const expr::Monomial& m, int64_t coefficient) {
   Value* uniform = hoist_->constant(coefficient);
   for (Value* f : factors) uniform = hoist_->mul(uniform, f);
   if (varying) return scale(*varying, uniform);
-  Index out;
-  if (auto k = const_of(uniform)) {
-    out.constant = *k;
-  } else {
-    out.terms = {uniform};
-  }
-  return out;
+  return of_uniform(uniform);
 }
 
 Index Emitter::index_of(Dim d) {
@@ -176,15 +180,6 @@ Index Emitter::index_of(Dim d) {
 }
 
 Index Emitter::index_of_atom(const expr::Atom& a) {
-  auto of_uniform = [](Value* v) {
-    Index x;
-    if (auto k = const_of(v)) {
-      x.constant = *k;
-    } else {
-      x.terms = {v};
-    }
-    return x;
-  };
   switch (a.kind) {
     case expr::AtomKind::Symbol: {
       Index x;
@@ -234,70 +229,71 @@ Index Emitter::divide(Dim numerator, Dim divisor, bool want_mod) {
   const Index d = index_of(divisor);
   const bool nonnegative = ctx_.range(numerator).lo >= 0;
   const bool positive = ctx_.range(divisor).lo >= 1;
-  Index out;
   if (n.is_uniform() && d.is_uniform()) {
     Value* p = uniform_part(n);
     Value* q = uniform_part(d);
-    out.terms = {want_mod ? hoist_->mod(p, q, nonnegative, positive) : hoist_->floordiv(p, q, nonnegative, positive)};
-    if (auto k = const_of(out.terms[0])) return Index{.terms = {}, .constant = *k};
-    return out;
+    return of_uniform(want_mod ? hoist_->mod(p, q, nonnegative, positive) : hoist_->floordiv(p, q, nonnegative, positive));
   }
   const std::optional<Small> small = d.is_uniform() ? small_part(n) : std::nullopt;
-  if (!small) {
-    Value* p = wide_lanes(n);
-    Value* q = wide_lanes(d);
-    Value* one = splat(hoist_->constant(1));
-    out.wide = hoist_->pure(want_mod ? "vmod" : "vfloordiv", {p, q}, [&] {
-      Value* safe = positive && llvm::isa<llvm::Constant>(q) ? q : b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, q, one);
-      Value* quotient = b_.CreateSDiv(p, safe);
-      Value* r = b_.CreateSub(p, b_.CreateMul(quotient, safe));
-      Value* sign = b_.CreateAShr(r, splat(hoist_->constant(63)));
-      return want_mod ? b_.CreateAdd(r, b_.CreateAnd(sign, safe)) : b_.CreateAdd(quotient, sign);
-    });
-    return out;
+  if (small) return divide_small(n, *small, uniform_part(d), nonnegative, positive, want_mod);
+  Value* p = wide_lanes(n);
+  Value* q = wide_lanes(d);
+  Value* one = splat(hoist_->constant(1));
+  Index out;
+  out.wide = hoist_->pure(want_mod ? "vmod" : "vfloordiv", {p, q}, [&] {
+    Value* safe = positive && llvm::isa<llvm::Constant>(q) ? q : b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, q, one);
+    Value* quotient = b_.CreateSDiv(p, safe);
+    Value* r = b_.CreateSub(p, b_.CreateMul(quotient, safe));
+    Value* sign = b_.CreateAShr(r, splat(hoist_->constant(63)));
+    return want_mod ? b_.CreateAdd(r, b_.CreateAnd(sign, safe)) : b_.CreateAdd(quotient, sign);
+  });
+  return out;
+}
+
+Value* Emitter::small_carry(Value* r, Value* s, Value* div, int64_t hi) {
+  const std::optional<int64_t> k = const_of(div);
+  auto sum_with = [&](Value* remainder) { return b_.CreateAdd(splat(b_.CreateTrunc(remainder, b_.getInt32Ty())), s); };
+  if (k && *k <= kSmallLimit) {
+    return hoist_->pure("vcarry", {r, s, div},
+                        [&] { return b_.CreateUDiv(sum_with(r), splat(b_.CreateTrunc(div, b_.getInt32Ty()))); });
   }
+  // Divisors above `cap` > hi act as `cap` with the remainder moved by as much: either can carry at most once.
+  Value* cap = hoist_->constant(power_of_two_above(hi));
+  auto* small_type = llvm::FixedVectorType::get(b_.getInt32Ty(), static_cast<unsigned>(lanes_));
+  return hoist_->pure("vcarry", {r, s, div}, [&]() -> Value* {
+    Value* d32 = b_.CreateTrunc(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, div, cap), b_.getInt32Ty());
+    Value* over = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b_.CreateSub(div, cap), hoist_->constant(0));
+    Value* moved = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b_.CreateSub(r, over), hoist_->constant(0));
+    if (k) return b_.CreateZExt(b_.CreateICmpUGE(sum_with(moved), splat(d32)), small_type);
+    auto* float_type = llvm::FixedVectorType::get(b_.getFloatTy(), static_cast<unsigned>(lanes_));
+    Value* quotient =
+        b_.CreateFDiv(b_.CreateSIToFP(sum_with(moved), float_type), splat(b_.CreateSIToFP(d32, b_.getFloatTy())));
+    return b_.CreateFPToSI(quotient, small_type);
+  });
+}
+
+Index Emitter::divide_small(const Index& n, const Small& small, Value* div, bool nonnegative, bool positive, bool want_mod) {
   // base + s with s in [0, hi]; `r` is the remainder of the base.
   Index base_index;
   base_index.terms = n.terms;
-  base_index.constant = n.constant + small->lo;
+  base_index.constant = n.constant + small.lo;
   Value* base = uniform_part(base_index);
-  const int64_t hi = small->hi - small->lo;
-  Value* s = small->v;
-  if (small->lo != 0) {
-    Value* shift = splat(b_.getInt32(static_cast<uint32_t>(-small->lo)));
-    s = hoist_->pure("vadd", {small->v, shift}, [&] { return b_.CreateAdd(small->v, shift); });
+  const int64_t hi = small.hi - small.lo;
+  Value* s = small.v;
+  if (small.lo != 0) {
+    Value* shift = splat(b_.getInt32(static_cast<uint32_t>(-small.lo)));
+    s = hoist_->pure("vadd", {small.v, shift}, [&] { return b_.CreateAdd(small.v, shift); });
   }
-  Value* div = uniform_part(d);
-  if (!const_of(div) && !positive) div = hoist_->smax(div, hoist_->constant(1));
-  const bool base_nonnegative = nonnegative && small->lo == 0;  // lane 0 alone is the base
+  const std::optional<int64_t> k = const_of(div);
+  if (!k && !positive) div = hoist_->smax(div, hoist_->constant(1));
+  const bool base_nonnegative = nonnegative && small.lo == 0;  // lane 0 alone is the base
   Value* q = hoist_->floordiv(base, div, base_nonnegative, true);
   Value* r = hoist_->mod(base, div, base_nonnegative, true);
-  const std::optional<int64_t> k = const_of(div);
-  auto* small_type = llvm::FixedVectorType::get(b_.getInt32Ty(), static_cast<unsigned>(lanes_));
-  Value* carry = nullptr;  // (r + s) / d
-  if (k && *k <= kSmallLimit) {
-    carry = hoist_->pure("vcarry", {r, s, div}, [&] {
-      Value* sum = b_.CreateAdd(splat(b_.CreateTrunc(r, b_.getInt32Ty())), s);
-      return b_.CreateUDiv(sum, splat(b_.CreateTrunc(div, b_.getInt32Ty())));
-    });
-  } else {
-    // Divisors above `cap` > hi act as `cap` with the remainder moved by as much: either can carry at most once.
-    Value* cap = hoist_->constant(power_of_two_above(hi));
-    carry = hoist_->pure("vcarry", {r, s, div}, [&] {
-      Value* d32 = b_.CreateTrunc(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, div, cap), b_.getInt32Ty());
-      Value* over = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b_.CreateSub(div, cap), hoist_->constant(0));
-      Value* moved = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b_.CreateSub(r, over), hoist_->constant(0));
-      Value* sum = b_.CreateAdd(splat(b_.CreateTrunc(moved, b_.getInt32Ty())), s);
-      if (k) return b_.CreateZExt(b_.CreateICmpUGE(sum, splat(d32)), small_type);
-      auto* float_type = llvm::FixedVectorType::get(b_.getFloatTy(), static_cast<unsigned>(lanes_));
-      Value* quotient = b_.CreateFDiv(b_.CreateSIToFP(sum, float_type), splat(b_.CreateSIToFP(d32, b_.getFloatTy())));
-      return b_.CreateFPToSI(quotient, small_type);
-    });
-  }
+  Value* carry = small_carry(r, s, div, hi);  // (r + s) / d
+  Index out;
   if (!want_mod) {
-    out.terms = {q};
+    out = of_uniform(q);
     out.small = carry;
-    out.small_lo = 0;
     out.small_hi = hi;
     return out;
   }
@@ -306,13 +302,11 @@ Index Emitter::divide(Dim numerator, Dim divisor, bool want_mod) {
       Value* sum = b_.CreateAdd(splat(b_.CreateTrunc(r, b_.getInt32Ty())), s);
       return b_.CreateSub(sum, b_.CreateMul(carry, splat(b_.CreateTrunc(div, b_.getInt32Ty()))));
     });
-    out.small_lo = 0;
     out.small_hi = *k - 1;
     return out;
   }
   // r + s - d * carry
-  Index rest;
-  rest.terms = {r};
+  Index rest = of_uniform(r);
   rest.small = s;
   rest.small_hi = hi;
   Index taken;
@@ -330,8 +324,7 @@ Index Emitter::extremum(const expr::Atom& a) {
   for (size_t i = 1; i < a.args.size(); ++i) {
     Index y = index_of(a.args[i]);
     if (x.is_uniform() && y.is_uniform()) {
-      Value* v = pick(uniform_part(x), uniform_part(y));
-      x = const_of(v) ? Index{.terms = {}, .constant = *const_of(v)} : Index{.terms = {v}};
+      x = of_uniform(pick(uniform_part(x), uniform_part(y)));
       continue;
     }
     if (x.is_uniform()) std::swap(x, y);

@@ -180,11 +180,7 @@ bool Emitter::needs_some_lane(const StmtPtr& s) {
 void Emitter::emit_if(const Stmt& s) {
   clear_memo();
   StmtPtr otherwise = s.body.size() > 1 ? s.body[1] : nullptr;
-  if (lanes_) {
-    std::vector<Scalar> conjuncts;
-    split_conjuncts(s.value, conjuncts);
-    return emit_masked_if(s, conjuncts);
-  }
+  if (lanes_) return emit_masked_if(s);
   const Val c = emit(s.value);
   if (otherwise) {
     emit_branch(c.v, [&] { emit(s.body[0]); }, [&] { emit(otherwise); });
@@ -193,11 +189,9 @@ void Emitter::emit_if(const Stmt& s) {
   }
 }
 
-void Emitter::emit_masked_if(const Stmt& s, const std::vector<Scalar>& conjuncts) {
-  StmtPtr otherwise = s.body.size() > 1 ? s.body[1] : nullptr;
-  Value* uniform = nullptr;
-  Value* mask = nullptr;
-  Value* all = b_.getTrue();  // every lane satisfies the conditions of lanes; null when unknown
+Emitter::Conditions Emitter::emit_conditions(const std::vector<Scalar>& conjuncts) {
+  Conditions out;
+  out.all = b_.getTrue();
   auto conjoin = [&](Value* x, Value* y) { return x ? b_.CreateAnd(x, y) : y; };
   for (Scalar c : conjuncts) {
     Value* all_of_this = nullptr;
@@ -208,48 +202,51 @@ void Emitter::emit_masked_if(const Stmt& s, const std::vector<Scalar>& conjuncts
     } else {
       v = emit(c);
     }
-    if (!v.vec) {
-      uniform = conjoin(uniform, v.v);
-      continue;
-    }
-    mask = conjoin(mask, v.v);
-    all = all && all_of_this ? b_.CreateAnd(all, all_of_this) : nullptr;
-  }
-  if (!mask) {
-    if (otherwise) return emit_branch(uniform, [&] { emit(s.body[0]); }, [&] { emit(otherwise); });
-    return emit_branch(uniform, [&] { emit(s.body[0]); });
-  }
-  if (otherwise && uniform) {
-    mask = b_.CreateAnd(mask, splat(uniform));
-    uniform = nullptr;
-    all = nullptr;
-  }
-  Guard inside = guard_;
-  inside.mask = guard_.mask ? b_.CreateAnd(guard_.mask, mask) : mask;
-  auto masked = [&](const StmtPtr& body, Guard g) {
-    if (!needs_some_lane(body)) return with_guard(g, [&] { emit(body); });
-    g.some_lane = true;
-    emit_branch(any_lane(g.mask), [&] { with_guard(g, [&] { emit(body); }); });
-  };
-  inside.some_lane = false;
-  auto taken = [&] {
-    if (all && !guard_.mask && !target_.masked_memory && !otherwise) {
-      emit_branch(all, [&] { emit(s.body[0]); }, [&] { masked(s.body[0], inside); });
+    if (v.vec) {
+      out.mask = conjoin(out.mask, v.v);
+      out.all = out.all && all_of_this ? b_.CreateAnd(out.all, all_of_this) : nullptr;
     } else {
-      masked(s.body[0], inside);
+      out.uniform = conjoin(out.uniform, v.v);
     }
+  }
+  return out;
+}
+
+void Emitter::emit_under_mask(const StmtPtr& body, Value* mask) {
+  Guard g = guard_;
+  g.mask = guard_.mask ? b_.CreateAnd(guard_.mask, mask) : mask;
+  g.some_lane = false;
+  if (!needs_some_lane(body)) return with_guard(g, [&] { emit(body); });
+  g.some_lane = true;
+  emit_branch(any_lane(g.mask), [&] { with_guard(g, [&] { emit(body); }); });
+}
+
+void Emitter::emit_masked_if(const Stmt& s) {
+  std::vector<Scalar> conjuncts;
+  split_conjuncts(s.value, conjuncts);
+  Conditions c = emit_conditions(conjuncts);
+  const StmtPtr then = s.body[0];
+  const StmtPtr otherwise = s.body.size() > 1 ? s.body[1] : nullptr;
+  if (!c.mask) {
+    if (otherwise) return emit_branch(c.uniform, [&] { emit(then); }, [&] { emit(otherwise); });
+    return emit_branch(c.uniform, [&] { emit(then); });
+  }
+  if (otherwise) {
+    if (c.uniform) c.mask = b_.CreateAnd(c.mask, splat(c.uniform));
+    emit_under_mask(then, c.mask);
+    return emit_under_mask(otherwise, b_.CreateNot(c.mask));
+  }
+  // Where masked memory is slow, whole vectors get code of their own.
+  const bool has_two_versions = c.all && !guard_.mask && !target_.masked_memory;
+  auto taken = [&] {
+    if (!has_two_versions) return emit_under_mask(then, c.mask);
+    emit_branch(c.all, [&] { emit(then); }, [&] { emit_under_mask(then, c.mask); });
   };
-  if (uniform) {
-    emit_branch(uniform, taken);
+  if (c.uniform) {
+    emit_branch(c.uniform, taken);
   } else {
     taken();
   }
-  if (!otherwise) return;
-  Guard outside = guard_;
-  Value* rest = b_.CreateNot(mask);
-  outside.mask = guard_.mask ? b_.CreateAnd(guard_.mask, rest) : rest;
-  outside.some_lane = false;
-  masked(otherwise, outside);
 }
 
 void Emitter::emit_alloc(const Stmt& s) {

@@ -52,12 +52,6 @@ class Emitter {
     bool lane_private = false;  // a Local made inside the vector loop: one copy a lane, lanes interleaved
     int64_t elements = -1;      // Local: allocated elements (of one lane)
   };
-  // A condition of a vector loop; `all` is a uniform i1 that is true when every lane is, null when not cheaply known.
-  struct Mask {
-    llvm::Value* lanes = nullptr;
-    llvm::Value* all = nullptr;
-  };
-
   // emit_function.cc
   llvm::Function* begin_function(const std::string& symbol, llvm::FunctionType* type);
   void bind_buffers(const loop::Function& f, llvm::Value* frame);
@@ -71,7 +65,16 @@ class Emitter {
   void emit_vector_for(const loop::Stmt& s);
   void emit_serial_loop(expr::SymbolId var, llvm::Value* extent, bool runs_once, const std::function<void()>& body);
   void emit_if(const loop::Stmt& s);
-  void emit_masked_if(const loop::Stmt& s, const std::vector<expr::Scalar>& conjuncts);
+  void emit_masked_if(const loop::Stmt& s);
+  void emit_under_mask(const loop::StmtPtr& body, llvm::Value* mask);
+  // The conjunction of conditions in a vector loop, by kind; null where there is none. `all` is true when the mask is full,
+  // null when that is not cheaply known.
+  struct Conditions {
+    llvm::Value* uniform = nullptr;
+    llvm::Value* mask = nullptr;
+    llvm::Value* all = nullptr;
+  };
+  Conditions emit_conditions(const std::vector<expr::Scalar>& conjuncts);
   void emit_branch(llvm::Value* cond, const std::function<void()>& then, const std::function<void()>& otherwise = {});
   void emit_alloc(const loop::Stmt& s);
   void emit_check(const loop::Stmt& s);
@@ -100,6 +103,10 @@ class Emitter {
     int64_t lo = 0, hi = 0;
   };
   std::optional<Small> small_part(const Index& x);
+  // floordiv or mod of n = base + small by a uniform divisor.
+  Index divide_small(const Index& n, const Small& small, llvm::Value* div, bool nonnegative, bool positive, bool want_mod);
+  // (r + s) / div in 32 bits, for 0 <= r < div and lanes s in [0, hi].
+  llvm::Value* small_carry(llvm::Value* r, llvm::Value* s, llvm::Value* div, int64_t hi);
   // Compares `x` with zero.
   Val compare_index(expr::BinaryOp op, const Index& x, llvm::Value** all = nullptr);
   llvm::Value* lane_numbers(llvm::Type* element);
@@ -151,7 +158,6 @@ class Emitter {
   llvm::Value* splat(llvm::Value* v);
   // The same, placed where `v` was made; not to be used inside Hoister::pure.
   llvm::Value* spread(llvm::Value* v);
-  Val mask_value(llvm::Value* m) { return {m, true}; }
   llvm::Value* unary(expr::UnaryOp op, DType t, llvm::Value* x);
   llvm::Value* binary(expr::BinaryOp op, DType t, llvm::Value* x, llvm::Value* y);
   llvm::Value* float_binary(expr::BinaryOp op, DType t, llvm::Value* x, llvm::Value* y);

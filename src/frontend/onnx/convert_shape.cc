@@ -109,7 +109,7 @@ Result<Values> squeeze(Conversion& c) {
   AxesArgument axes = axes_argument(c);
   const graph::Shape s = c.shape(0);
   if (!axes.is_known) {
-    std::vector<Dim> dims = TRY(c.dims(1, "the axes to drop"));
+    std::vector<Dim> dims = TRY(data_axes(c, 1, "the axes to drop"));
     if (dims.size() > s.size()) return c.fail("wrong-count", "more axes are dropped than there are");
     return Values{TRY(c.reshape(c.in(0), gather_sizes(c, s, axis_masks(c, dims, s.size()), s.size() - dims.size())))};
   }
@@ -144,7 +144,7 @@ Result<Values> squeeze(Conversion& c) {
 Result<Values> unsqueeze(Conversion& c) {
   AxesArgument axes = axes_argument(c);
   if (!axes.is_known) {
-    std::vector<Dim> dims = TRY(c.dims(1, "the axes to add"));
+    std::vector<Dim> dims = TRY(data_axes(c, 1, "the axes to add"));
     return Values{
         TRY(c.reshape(c.in(0), spread_sizes(c, c.shape(0), axis_masks(c, dims, c.shape(0).size() + dims.size()))))};
   }

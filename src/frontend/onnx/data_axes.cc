@@ -8,6 +8,16 @@ Dim equals(Conversion& c, Dim a, int64_t b) { return expr::max(1 - expr::max(a -
 
 }  // namespace
 
+Result<std::vector<Dim>> data_axes(Conversion& c, size_t i, const std::string& what) {
+  constexpr size_t kMost = 6;
+  std::vector<Dim> out = TRY(c.dims(i, what));
+  if (out.size() > kMost || c.rank(0) > static_cast<int64_t>(kMost)) {
+    return c.fail("not-constant",
+                  what + " ('" + c.value(i).name + "') must be constant for more than " + std::to_string(kMost) + " axes");
+  }
+  return out;
+}
+
 std::vector<Dim> axis_masks(Conversion& c, const std::vector<Dim>& axes, size_t rank) {
   int64_t n = static_cast<int64_t>(rank);
   std::vector<Dim> masks;

@@ -4,6 +4,8 @@
 
 namespace pliant::frontend::onnx {
 
+// The axes that input i names, read when they are there. The arithmetic grows with their number, so there may only be a few.
+Result<std::vector<Dim>> data_axes(Conversion& c, size_t i, const std::string& what);
 // One number an axis of `rank`: 1 where it is among `axes`, else 0. Each axis must lie in [-rank, rank).
 std::vector<Dim> axis_masks(Conversion& c, const std::vector<Dim>& axes, size_t rank);
 // The sizes of `shape` at the places that `masks` leaves, and 1 at the others.
