@@ -33,8 +33,12 @@ decltype(auto) with_unary(UnaryOp op, F&& f) {
     PLIANT_UNARY(Sinh)
     PLIANT_UNARY(Cosh)
     PLIANT_UNARY(Tanh)
-    PLIANT_UNARY(Asinh) PLIANT_UNARY(Acosh) PLIANT_UNARY(Atanh) PLIANT_UNARY(Erf) PLIANT_UNARY(Sigmoid) PLIANT_UNARY(Floor)
-        PLIANT_UNARY(Ceil) PLIANT_UNARY(Round) PLIANT_UNARY(Trunc) PLIANT_UNARY(IsNan) PLIANT_UNARY(IsInf)
+    PLIANT_UNARY(Asinh)
+    PLIANT_UNARY(Acosh)
+    PLIANT_UNARY(Atanh)
+    PLIANT_UNARY(Erf)
+    PLIANT_UNARY(Sigmoid)
+    PLIANT_UNARY(Floor) PLIANT_UNARY(Ceil) PLIANT_UNARY(Round) PLIANT_UNARY(Trunc) PLIANT_UNARY(IsNan) PLIANT_UNARY(IsInf)
   }
 #undef PLIANT_UNARY
   PLIANT_CHECK(false) << "unary operation " << static_cast<int>(op);
