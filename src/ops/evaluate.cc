@@ -8,6 +8,7 @@
 
 namespace pliant::ops {
 
+using expr::Scalar;
 using graph::Function;
 using graph::kNoValue;
 using graph::Node;
@@ -87,10 +88,31 @@ class Evaluator {
   }
 
   std::optional<int64_t> known(Dim d) const {
-    return expr::evaluate(d, [&](expr::SymbolId s) -> std::optional<int64_t> {
+    std::optional<int64_t> v = expr::evaluate(d, [&](expr::SymbolId s) -> std::optional<int64_t> {
       auto at = symbols_.find(s);
       return at == symbols_.end() ? std::nullopt : std::optional(at->second);
     });
+    return v || !has_value_atom(d) || !all_bound(d) ? v : computed(d);
+  }
+
+  static bool has_value_atom(Dim d) {
+    for (const auto& [monomial, coefficient] : d->terms)
+      for (const auto& [atom, power] : monomial->factors) {
+        if (atom->kind == expr::AtomKind::Value) return true;
+        for (Dim arg : atom->args)
+          if (has_value_atom(arg)) return true;
+      }
+    return false;
+  }
+
+  // A size with arithmetic that is no polynomial (too many terms, for one), over known symbols.
+  std::optional<int64_t> computed(Dim d) const {
+    Scalar s = expr::make_index(d);
+    if (!expr::loads_of(s).empty()) return std::nullopt;
+    te::Builder builder(ctx_);
+    te::Tensor t = builder.map("size", {}, [&](const te::Index&) { return s; });
+    Result<std::vector<Array>> v = te::evaluate({t}, {}, bindings());
+    return v.ok() ? std::optional(element_of(view(v.value()[0]), 0)) : std::nullopt;
   }
 
   bool all_bound(Dim d) const {
