@@ -35,6 +35,14 @@ bool guards_exactly(expr::Context& ctx, Scalar guard, Scalar load, const std::ve
   return true;
 }
 
+// Whether `s` is zero where `load` is: the load itself, converted or as a factor. x - zero_point, for one, is not.
+bool vanishes_with(Scalar s, Scalar load) {
+  if (s == load) return true;
+  if (s->kind == expr::ScalarKind::Cast) return vanishes_with(s->args[0], load);
+  bool product = s->kind == expr::ScalarKind::Binary && s->binary() == expr::BinaryOp::Mul;
+  return product && (vanishes_with(s->args[0], load) || vanishes_with(s->args[1], load));
+}
+
 }  // namespace
 
 std::vector<Scalar> conjuncts_of(Scalar s) {
@@ -71,7 +79,7 @@ std::optional<Padded> make_padded(const Problem& p, const Stage& root) {
     for (const te::Tensor& s : te::stages_of(p.outputs))  // a stage that is kept, or the load would have been inlined
       if (s->id == load->tensor) x = s;
     std::vector<bool> guarded;
-    if (!x || !guards_exactly(ctx, g.guard, load, x->shape, guarded)) continue;
+    if (!x || !vanishes_with(g.body, load) || !guards_exactly(ctx, g.guard, load, x->shape, guarded)) continue;
     std::vector<Dim> shape = x->shape, low(x->shape.size(), ctx.constant(0));
     for (size_t a = 0; a < shape.size(); ++a) {
       if (!guarded[a]) continue;
