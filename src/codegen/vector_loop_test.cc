@@ -153,6 +153,15 @@ TEST(VectorLoop, ReductionsIntoOnePlace) {
   for (int64_t n : kSizes) k.expect_same({{"m", 4}, {"n", n}}, 1e-5);
 }
 
+TEST(VectorLoop, ReductionsOfHalvesRoundEachStep) {
+  Kernel k(R"(kernel h(%x: f16[n], %b: bool[n], %s: f16[2] out) {
+    for o in floordiv(n + 7, 8) { for vector v in 8 { if index(o*8 + v) < index(n) {
+      %s[0] += %x[o*8 + v]
+      if %b[o*8 + v] { %s[1] max= %x[o*8 + v] }
+    } } } })");
+  for (int64_t n : kSizes) k.expect_same({{"n", n}});
+}
+
 TEST(VectorLoop, LocalAccumulators) {
   Kernel k(R"(kernel softmax(%x: f32[m, n], %y: f32[m, n] out) {
     for parallel r in m {

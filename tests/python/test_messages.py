@@ -37,27 +37,27 @@ def test_right_inputs_run(exe):
 
 
 def test_missing_input(exe):
-    assert_names(message(exe, b=None), "'b'")
+    assert_names(message(exe, b=None), '"b"')
 
 
 def test_unknown_input(exe):
-    assert_names(message(exe, d=np.ones(3, np.float32)), "'d'")
+    assert_names(message(exe, d=np.ones(3, np.float32)), '"d"')
 
 
 def test_wrong_dtype(exe):
-    assert_names(message(exe, b=np.ones((3, 4), np.float64)), "'b'", "f32", "f64")
+    assert_names(message(exe, b=np.ones((3, 4), np.float64)), '"b"', "f32", "f64")
 
 
 def test_wrong_rank(exe):
-    assert_names(message(exe, a=np.ones((3, 4, 1), np.float32)), "'a'", "2", "3")
+    assert_names(message(exe, a=np.ones((3, 4, 1), np.float32)), '"a"', "2", "3")
 
 
 def test_wrong_fixed_size(exe):
-    assert_names(message(exe, c=np.ones((1, 5), np.float32)), "'c'", "axis 1", "4", "5")
+    assert_names(message(exe, c=np.ones((1, 5), np.float32)), '"c"', "axis 1", "4", "5")
 
 
 def test_inputs_that_disagree_on_a_symbol(exe):
-    assert_names(message(exe, b=np.ones((7, 4), np.float32)), "'b'", "axis 0", "n", "3", "7", "'a'")
+    assert_names(message(exe, b=np.ones((7, 4), np.float32)), '"b"', "axis 0", "n", "3", "7", '"a"')
 
 
 def test_not_an_array(exe):

@@ -75,7 +75,8 @@ void Emitter::annotate(llvm::Instruction* i, const BufferState& b, bool is_load)
   if (opt_level_ == 0) return;
   accesses_.emplace_back(i, b.buffer->id);
   if (is_load && b.buffer->scope == Scope::Param && !b.buffer->is_output) {
-    i->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(llvm_, {}));
+    // Gathers carry no such mark.
+    if (llvm::isa<llvm::LoadInst>(i)) i->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(llvm_, {}));
   }
 }
 
@@ -255,8 +256,12 @@ void Emitter::store_reduced(const loop::Stmt& s, const BufferState& b, const Ind
   Value* p = address(b, ix);
   Value* v = splat(value);
   if (s.store_kind != StoreKind::Assign) {
-    const bool half = t == DType::F16 || t == DType::BF16;
-    PLIANT_CHECK(!half) << "a vector loop reduces into a half";
+    if (t == DType::F16 || t == DType::BF16) {
+      // Halves are rounded after each step, which a tree would do differently at every width.
+      return for_each_lane(guard_.mask, [&](Value* lane) {
+        store_scalar(b, p, combine(s.store_kind, t, load_scalar(b, p), b_.CreateExtractElement(v, lane)));
+      });
+    }
     if (guard_.mask) v = b_.CreateSelect(guard_.mask, v, splat(identity(s.store_kind, t)));
     store_scalar(b, p, combine(s.store_kind, t, load_scalar(b, p), reduce_lanes(s.store_kind, t, v)));
     return;

@@ -156,7 +156,11 @@ Val Emitter::emit_uncached(Scalar s) {
     }
     case ScalarKind::Bitcast: {
       const Val x = emit(s->args[0]);
-      return {b_.CreateBitCast(x.v, type(s.dtype(), x.vec)), x.vec};
+      llvm::Type* to = type(s.dtype(), x.vec);
+      // A bool is one bit in registers and a byte in memory.
+      if (s->args[0].dtype() == DType::Bool && s.dtype() != DType::Bool) return {b_.CreateZExt(x.v, to), x.vec};
+      if (s.dtype() == DType::Bool && s->args[0].dtype() != DType::Bool) return {b_.CreateIsNotNull(x.v), x.vec};
+      return {b_.CreateBitCast(x.v, to), x.vec};
     }
     case ScalarKind::Fma: {
       const Val x = emit(s->args[0]), y = emit(s->args[1]), z = emit(s->args[2]);

@@ -102,12 +102,14 @@ void Emitter::emit_vector_for(const Stmt& s) {
       bind(s.var, hoist_->constant(first), [&] { emit(s.body[0]); });
     } else {
       lanes_ = lanes;
+      hoist_->set_lanes(lanes);
       lane_var_ = s.var;
       first_lane_ = first;
       clear_memo();
       emit(s.body[0]);
       clear_memo();
       lanes_ = 0;
+      hoist_->set_lanes(0);
     }
     first += lanes;
   }

@@ -44,11 +44,19 @@ class Hoister {
   // Address of element `index` of `base`.
   llvm::Value* gep(llvm::Type* element, llvm::Value* base, llvm::Value* index);
 
+  // The width of the vector loop being emitted, 0 outside: vectors of another width are not shared with it.
+  void set_lanes(int64_t lanes) { lanes_ = static_cast<unsigned>(lanes); }
+
   // Any pure instruction over `operands`. Two calls with one tag and the same operands must make the same value.
   template <class F>
   llvm::Value* pure(const char* tag, std::initializer_list<llvm::Value*> operands, F&& make) {
     Key key{tag, operands};
-    if (auto it = known_.find(key); it != known_.end()) return it->second;
+    auto it = known_.find(key);
+    if (it != known_.end() && !fits(it->second)) {  // made for a vector loop of another width
+      key.first += "@" + std::to_string(lanes_);
+      it = known_.find(key);
+    }
+    if (it != known_.end()) return it->second;
     unsigned at = 0;
     for (llvm::Value* v : operands) at = std::max(at, level(v));
     llvm::IRBuilder<>::InsertPointGuard guard(b_);
@@ -66,7 +74,12 @@ class Hoister {
   };
   void remember(Key key, llvm::Value* v, unsigned at);
   llvm::Value* safe_divisor(llvm::Value* y, bool positive);
+  bool fits(llvm::Value* v) const {
+    auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(v->getType());
+    return !vector || lanes_ == 0 || vector->getNumElements() == lanes_;
+  }
 
+  unsigned lanes_ = 0;
   llvm::IRBuilder<>& b_;
   std::vector<Scope> scopes_;
   std::unordered_map<llvm::Value*, unsigned> levels_;
