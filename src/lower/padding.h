@@ -18,8 +18,8 @@ struct WindowBounds {
   Dim lowest, highest;
 };
 std::optional<WindowBounds> window_of(expr::Context& ctx, Dim e, const std::vector<Loop>& loops);
-// Nothing when the guard of `root` is not exactly the bounds of one loaded tensor's affine window, or zeros in its place would
-// not give zero.
+// Nothing when the guard of `root` is not exactly the bounds of one loaded tensor's affine window, or zeros in its place
+// would not give zero.
 std::optional<Padded> make_padded(const Problem& p, const Stage& root);
 
 }  // namespace pliant::lower
