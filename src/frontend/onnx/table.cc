@@ -1,5 +1,6 @@
 #include "frontend/onnx/table.h"
 
+#include <string>
 #include <unordered_map>
 
 namespace pliant::frontend::onnx {
@@ -21,8 +22,8 @@ Table make_table() {
 
 const Row* find_row(std::string_view domain, std::string_view op, int64_t opset) {
   static const Table table = make_table();
-  if (!domain.empty()) return nullptr;
-  auto it = table.find(op);
+  const std::string name = domain.empty() ? std::string(op) : std::string(domain) + "." + std::string(op);
+  auto it = table.find(std::string_view(name));
   if (it == table.end()) return nullptr;
   const Row* best = nullptr;
   for (const Row& row : it->second) {

@@ -18,8 +18,8 @@ constexpr uint32_t shape_input(int k) { return 1u << k; }
 constexpr uint32_t kFrom1 = ~1u;  // every input but the first
 
 struct Row {
-  std::string_view op;
-  int64_t since;  // the row holds from this opset to the next row of the same operator
+  std::string_view op;  // of another domain than ONNX's own: `domain.Name`
+  int64_t since;        // the row holds from this opset to the next row of the same operator
   size_t required_inputs;
   ConvertFn convert;
   uint32_t shape_inputs = 0;
