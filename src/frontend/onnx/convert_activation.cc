@@ -22,6 +22,7 @@ Result<Values> hard_sigmoid(Conversion& c) {
   return with_floats(c, "nn.hard_sigmoid", {{"alpha", static_cast<double>(0.2f)}, {"beta", 0.5}});
 }
 Result<Values> thresholded_relu(Conversion& c) { return with_floats(c, "nn.thresholded_relu", {{"alpha", 1}}); }
+Result<Values> binarize(Conversion& c) { return with_floats(c, "math.binarize", {{"threshold", 0}}); }
 Result<Values> shrink(Conversion& c) { return with_floats(c, "nn.shrink", {{"bias", 0}, {"lambd", 0.5}}); }
 Result<Values> swish(Conversion& c) { return with_floats(c, "nn.silu", {{"alpha", 1}}); }
 
@@ -71,6 +72,7 @@ Rows activation_rows() {
       {"Softsign", 1, 1, &direct<"nn.softsign">},
       {"ThresholdedRelu", 10, 1, &thresholded_relu},
       {"Shrink", 9, 1, &shrink},
+      {"ai.onnx.ml.Binarizer", 1, 1, &binarize},
       {"Swish", 24, 1, &swish},
       {"SwiGLU", 28, 2, &swiglu},
       {"Softmax", 1, 1, &along_flattened<"nn.softmax">},
