@@ -142,7 +142,7 @@ Result<Dim> Conversion::dim(size_t i, const std::string& what) {
   return v[0];
 }
 
-Result<std::vector<Dim>> Conversion::read_dims(ValueId v, const std::string& what) {
+Result<std::vector<Dim>> Conversion::read_dims(ValueId v, const std::string& what, int64_t lo) {
   const TensorType& t = type_of(v);
   if (is_float(t.dtype)) return fail("wrong-type", what + " must be integers, not " + name_of(t.dtype));
   Dim n = count(t.shape);
@@ -154,7 +154,7 @@ Result<std::vector<Dim>> Conversion::read_dims(ValueId v, const std::string& wha
   for (int64_t k = 0; k < n.const_value(); ++k) {
     expr::SymbolInfo info;
     info.name = loc->name + "_" + std::to_string(k);
-    info.lo = INT64_MIN;
+    info.lo = lo;
     info.origin = {expr::Origin::Kind::Data, loc->name, k};
     symbols.push_back(ctx().symbol(std::move(info)));
   }

@@ -88,8 +88,8 @@ class Conversion {
   // The elements of integer input i as sizes: the known ones, or symbols that a core.read_dims defines.
   Result<std::vector<Dim>> dims(size_t i, const std::string& what);
   Result<Dim> dim(size_t i, const std::string& what);
-  // Likewise of a graph value made by this conversion.
-  Result<std::vector<Dim>> read_dims(ValueId v, const std::string& what);
+  // Likewise of a graph value made by this conversion, whose elements are known to be at least `lo`.
+  Result<std::vector<Dim>> read_dims(ValueId v, const std::string& what, int64_t lo = INT64_MIN);
 
   // Attributes. One of the wrong kind is noted, and reported after the conversion.
   bool has_attr(std::string_view name) { return attr(name) != nullptr; }

@@ -19,8 +19,12 @@ Status take_computed_scales(Conversion& c, size_t i, Request& r) {
   std::vector<Dim> before;
   for (int64_t a : r.axes) before.push_back(c.shape(0)[static_cast<size_t>(a)]);
   ValueId scales = TRY(c.cast(c.in(i), DType::F32));
-  ValueId after = TRY(c.append("math.mul", {}, {TRY(c.cast(TRY(c.from_dims(before)), DType::F32)), scales}));
-  r.sizes = TRY(c.read_dims(TRY(c.cast(TRY(c.append("math.floor", {}, {after})), DType::I64)), "the resized sizes"));
+  ValueId sizes = TRY(c.from_dims(before));
+  sizes = TRY(c.cast(sizes, DType::F32));
+  ValueId after = TRY(c.append("math.mul", {}, {sizes, scales}));
+  after = TRY(c.append("math.floor", {}, {after}));
+  after = TRY(c.cast(after, DType::I64));
+  r.sizes = TRY(c.read_dims(after, "the resized sizes"));
   r.scale_values = scales;
   return ok();
 }

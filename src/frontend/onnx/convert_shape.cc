@@ -109,9 +109,8 @@ Result<Values> squeeze(Conversion& c) {
   AxesArgument axes = axes_argument(c);
   const graph::Shape s = c.shape(0);
   if (!axes.is_known) {
-    std::vector<Dim> dims = TRY(data_axes(c, 1, "the axes to drop"));
-    if (dims.size() > s.size()) return c.fail("wrong-count", "more axes are dropped than there are");
-    return Values{TRY(c.reshape(c.in(0), gather_sizes(c, s, axis_masks(c, dims, s.size()), s.size() - dims.size())))};
+    graph::Shape left = TRY(squeezed_at_run_time(c, 1));
+    return Values{TRY(c.reshape(c.in(0), left))};
   }
   std::vector<bool> drop(s.size(), false);
   if (axes.given) {
@@ -144,9 +143,8 @@ Result<Values> squeeze(Conversion& c) {
 Result<Values> unsqueeze(Conversion& c) {
   AxesArgument axes = axes_argument(c);
   if (!axes.is_known) {
-    std::vector<Dim> dims = TRY(data_axes(c, 1, "the axes to add"));
-    return Values{
-        TRY(c.reshape(c.in(0), spread_sizes(c, c.shape(0), axis_masks(c, dims, c.shape(0).size() + dims.size()))))};
+    graph::Shape grown = TRY(unsqueezed_at_run_time(c, 1));
+    return Values{TRY(c.reshape(c.in(0), grown))};
   }
   if (!axes.given) return c.fail("missing-input", "the axes to add are missing");
   size_t rank = c.shape(0).size() + axes.given->size();

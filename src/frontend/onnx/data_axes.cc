@@ -3,53 +3,64 @@
 namespace pliant::frontend::onnx {
 namespace {
 
-// 1 where a == b, else 0.
-Dim equals(Conversion& c, Dim a, int64_t b) { return expr::max(1 - expr::max(a - b, b - a), c.num(0)); }
+// How many axes input i names.
+Result<int64_t> axis_count(Conversion& c, size_t i) {
+  Dim n = c.count(c.shape(i));
+  if (n.is_const() && n.const_value() <= kMaxKnown) return n.const_value();
+  return c.fail("unknown-rank",
+                "how many axes '" + c.value(i).name + "' names must be known and at most " + std::to_string(kMaxKnown));
+}
+
+Result<ValueId> full(Conversion& c, int64_t size, int64_t value) {
+  Attrs attrs{{"shape", std::vector<Dim>{c.num(size)}}};
+  return c.append("array.full", std::move(attrs), {c.scalar(DType::I64, static_cast<double>(value))});
+}
+
+// Which of `rank` axes stay, and how many of those stand before each: i64 [rank].
+struct Kept {
+  ValueId dropped, kept, before;  // `dropped` and `kept` hold 0 and 1
+};
+Result<Kept> kept_axes(Conversion& c, size_t i, int64_t count, int64_t rank) {
+  ValueId axes = TRY(c.reshape(c.in(i), {c.num(count)}));
+  axes = TRY(c.cast(axes, DType::I64));
+  ValueId zeros = TRY(full(c, rank, 0)), named = TRY(full(c, count, 1)), ones = TRY(full(c, rank, 1));
+  Kept k;
+  k.dropped = TRY(c.append("array.scatter_elements", Attrs{{"axis", int64_t{0}}}, {zeros, axes, named}));
+  k.kept = TRY(c.append("math.sub", {}, {ones, k.dropped}));
+  k.before = TRY(c.append("array.cumsum", Attrs{{"axis", int64_t{0}}, {"exclusive", true}}, {k.kept}));
+  return k;
+}
 
 }  // namespace
 
-Result<std::vector<Dim>> data_axes(Conversion& c, size_t i, const std::string& what) {
-  constexpr size_t kMost = 6;
-  std::vector<Dim> out = TRY(c.dims(i, what));
-  if (out.size() > kMost || c.rank(0) > static_cast<int64_t>(kMost)) {
-    return c.fail("not-constant",
-                  what + " ('" + c.value(i).name + "') must be constant for more than " + std::to_string(kMost) + " axes");
-  }
-  return out;
+Result<graph::Shape> unsqueezed_at_run_time(Conversion& c, size_t i) {
+  int64_t count = TRY(axis_count(c, i)), rank = c.rank(0) + count;
+  if (c.rank(0) == 0) return graph::Shape(static_cast<size_t>(rank), c.num(1));
+  Kept k = TRY(kept_axes(c, i, count, rank));
+  ValueId sizes = TRY(c.from_dims(c.shape(0)));
+  // An added axis behind the last size looks at the last one, which its 0 in `kept` drops.
+  ValueId last = c.scalar(DType::I64, static_cast<double>(c.rank(0) - 1));
+  ValueId place = TRY(c.append("math.min", {}, {k.before, last}));
+  ValueId taken = TRY(c.append("array.gather", Attrs{{"axis", int64_t{0}}}, {sizes, place}));
+  taken = TRY(c.append("math.mul", {}, {taken, k.kept}));
+  ValueId out = TRY(c.append("math.add", {}, {taken, k.dropped}));
+  return c.read_dims(out, "the unsqueezed shape", 0);
 }
 
-std::vector<Dim> axis_masks(Conversion& c, const std::vector<Dim>& axes, size_t rank) {
-  int64_t n = static_cast<int64_t>(rank);
-  std::vector<Dim> masks;
-  for (int64_t k = 0; k < n; ++k) {
-    Dim mask = c.num(0);
-    for (Dim a : axes) mask = mask + equals(c, a, k) + equals(c, a, k - n);
-    masks.push_back(mask);
-  }
-  return masks;
-}
-
-graph::Shape spread_sizes(Conversion& c, const graph::Shape& shape, const std::vector<Dim>& masks) {
-  graph::Shape out;
-  Dim before = c.num(0);  // sizes that stand before axis k
-  for (Dim mask : masks) {
-    Dim size = c.num(0);
-    for (size_t i = 0; i < shape.size(); ++i) size = size + equals(c, before, static_cast<int64_t>(i)) * shape[i];
-    out.push_back(mask + (1 - mask) * size);
-    before = before + 1 - mask;
-  }
-  return out;
-}
-
-graph::Shape gather_sizes(Conversion& c, const graph::Shape& shape, const std::vector<Dim>& masks, size_t left) {
-  graph::Shape out(left, c.num(0));
-  Dim before = c.num(0);
-  for (size_t k = 0; k < shape.size(); ++k) {
-    for (size_t j = 0; j < left; ++j)
-      out[j] = out[j] + equals(c, before, static_cast<int64_t>(j)) * (1 - masks[k]) * shape[k];
-    before = before + 1 - masks[k];
-  }
-  return out;
+Result<graph::Shape> squeezed_at_run_time(Conversion& c, size_t i) {
+  int64_t count = TRY(axis_count(c, i)), rank = c.rank(0), left = rank - count;
+  if (left < 0) return c.fail("wrong-count", "more axes are dropped than there are");
+  if (left == 0) return graph::Shape{};
+  Kept k = TRY(kept_axes(c, i, count, rank));
+  // A dropped size goes behind the others and is cut off.
+  ValueId behind = TRY(c.append("math.mul", {}, {k.dropped, c.scalar(DType::I64, static_cast<double>(left))}));
+  ValueId place = TRY(c.append("math.mul", {}, {k.kept, k.before}));
+  place = TRY(c.append("math.add", {}, {place, behind}));
+  ValueId zeros = TRY(full(c, left + 1, 0)), sizes = TRY(c.from_dims(c.shape(0)));
+  ValueId all = TRY(c.append("array.scatter_elements", Attrs{{"axis", int64_t{0}}}, {zeros, place, sizes}));
+  Attrs first{{"starts", std::vector<int64_t>{0}}, {"ends", std::vector<int64_t>{left}}, {"axes", std::vector<int64_t>{0}}};
+  ValueId out = TRY(c.append("array.slice", std::move(first), {all}));
+  return c.read_dims(out, "the squeezed shape", 0);
 }
 
 }  // namespace pliant::frontend::onnx

@@ -1,16 +1,12 @@
-// Axes that only data tell, as arithmetic of sizes.
+// Shapes that depend on axes which only data tell: computed as small tensors and read back as sizes.
 #pragma once
 #include "frontend/onnx/conversion.h"
 
 namespace pliant::frontend::onnx {
 
-// The axes that input i names, read when they are there. The arithmetic grows with their number, so there may only be a few.
-Result<std::vector<Dim>> data_axes(Conversion& c, size_t i, const std::string& what);
-// One number an axis of `rank`: 1 where it is among `axes`, else 0. Each axis must lie in [-rank, rank).
-std::vector<Dim> axis_masks(Conversion& c, const std::vector<Dim>& axes, size_t rank);
-// The sizes of `shape` at the places that `masks` leaves, and 1 at the others.
-graph::Shape spread_sizes(Conversion& c, const graph::Shape& shape, const std::vector<Dim>& masks);
-// The `left` sizes of `shape` that `masks` does not name.
-graph::Shape gather_sizes(Conversion& c, const graph::Shape& shape, const std::vector<Dim>& masks, size_t left);
+// The shape of input 0 with axes of size 1 added where input i says.
+Result<graph::Shape> unsqueezed_at_run_time(Conversion& c, size_t i);
+// The shape of input 0 without the axes that input i names; that they have size 1 is checked by the reshape to the result.
+Result<graph::Shape> squeezed_at_run_time(Conversion& c, size_t i);
 
 }  // namespace pliant::frontend::onnx
