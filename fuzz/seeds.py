@@ -1,4 +1,4 @@
-"""Writes seeds for the fuzz targets: ONNX models of the backend tests, artifacts compiled from some of them, graph texts.
+"""Writes seeds for the fuzz targets: ONNX models of the backend tests, artifacts compiled from some of them, texts of the golden tests.
 
     python fuzz/seeds.py FOLDER      one folder a target below FOLDER
 """
@@ -14,15 +14,15 @@ EVERY = 16  # of the models, how many are compiled: one in so many
 
 
 def main():
-    root = pathlib.Path(sys.argv[1])
-    folders = {name: root / name for name in ("onnx_import", "artifact_load", "graph_text", "loop_text", "schedule_trace")}
+    root, here = pathlib.Path(sys.argv[1]), pathlib.Path(__file__).resolve().parent
+    folders = {source.stem: root / source.stem for source in here.glob("*.cc")}
     for folder in folders.values():
         folder.mkdir(parents=True, exist_ok=True)
-    golden = pathlib.Path(__file__).resolve().parent.parent / "tests" / "golden"
-    for path in golden.rglob("*.ir"):
-        target = {"loop": "loop_text", "schedule": "schedule_trace"}.get(path.parent.name, "graph_text")
-        text = path.read_text().split("// ---- expect")[0]
-        (folders[target] / path.name).write_text(text if target == "schedule_trace" else text.split("// ----")[0])
+    texts = {"graph_text": "graph", "loop_text": "loop", "schedule_trace": "schedule"}
+    for target, golden in texts.items():
+        for path in (here.parent / "tests" / "golden" / golden).rglob("*.ir"):
+            body = path.read_text().split("\n", 1)[1].split("// ---- expect")[0]
+            (folders[target] / path.name).write_text(body)
     for index, case in enumerate(loader.load_model_tests(kind="node")):
         data = case.model.SerializeToString()
         if len(data) > MAX_BYTES:
