@@ -27,10 +27,6 @@ std::string error_of(const std::string& bytes, const ImportOptions& options = {}
   auto m = import_model(bytes, options);
   return m.ok() ? "no error" : m.error().text();
 }
-std::string text_of(const std::string& bytes, const ImportOptions& options = {}) {
-  auto m = import_model(bytes, options);
-  return m.ok() ? graph::print(m.value().main(), *m.value().ctx) : m.error().text();
-}
 std::string output_type(const std::string& bytes) {
   auto m = import_model(bytes);
   if (!m.ok()) return m.error().text();
