@@ -104,6 +104,12 @@ TEST(Import, BrokenGraphsNameTheNode) {
             "node \"two\" (onnx.Abs): error: defines 'y', which another node defines too [duplicate-value]");
 }
 
+TEST(Import, OutputsHaveNamesOfTheirOwn) {
+  Graph g = add_graph();
+  g.outputs.push_back(g.outputs[0]);
+  EXPECT_EQ(error_of(model(g)), "output \"y\": error: the model has two outputs of this name [duplicate-value]");
+}
+
 TEST(Import, EveryUnsupportedOperatorIsReportedAtOnce) {
   Graph g = add_graph();
   g.nodes = {node("Foo", {"x"}, {"a"}, "foo1"), node("Bar", {"a"}, {"b"}, "bar1", {}, "my.domain"),

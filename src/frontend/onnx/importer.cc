@@ -296,6 +296,10 @@ Status Importer::set_results(const Scope& scope) {
     }
     if (v->id == kNoValue && !v->constant && !v->known && !v->broken) load(*v);
     if (v->broken) return make_error("missing-value", "output \"" + std::string(out.name) + "\"", "it cannot be computed");
+    if (std::find(names.begin(), names.end(), out.name) != names.end()) {
+      return make_error("duplicate-value", "output \"" + std::string(out.name) + "\"",
+                        "the model has two outputs of this name");
+    }
     ids.push_back(materialise(state_, *v));
     names.emplace_back(out.name);
   }
