@@ -33,15 +33,12 @@ class Emitter {
   Emitter(const graph::Function& f, expr::Context& ctx, const codegen::Target& target, const Options& options)
       : f_(f), ctx_(ctx), target_(target), options_(options), slots_(ctx), storage_(f.values.size()) {
     constants_.by_value.resize(f.values.size());
-    producer_.assign(f.values.size(), nullptr);
   }
 
   Result<Emitted> run() {
     bind_inputs();
     TRY(begin_epoch());
     plan_results();
-    for (const Node& n : f_.nodes)
-      for (ValueId v : n.outputs) producer_[v] = &n;
     size_t done = 0;
     for (const Node& n : f_.nodes) {
       TRY(emit_node(n));
@@ -398,7 +395,6 @@ class Emitter {
   Slots slots_;
   std::vector<Storage> storage_;
   lower::ConstantValues constants_;
-  std::vector<const Node*> producer_;
   std::map<ValueId, uint32_t> direct_;
   std::map<const graph::ConstantData*, uint32_t> constant_ids_;
   std::set<size_t> required_;

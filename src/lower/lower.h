@@ -49,11 +49,12 @@ struct Problem {
   std::string name;                           // for the kernel
   LocPtr loc;
 };
-// Tried in order of the table; `applies` looks only at the Problem.
+struct StageList;  // lower/stages.h: the Problem's computation after inlining
+// Tried in order of the table; `applies` looks only at the stages.
 struct Strategy {
   std::string name;
-  std::function<bool(const Problem&)> applies;
-  std::function<Result<LoweredNode>(const Problem&)> lower;
+  std::function<bool(const Problem&, const StageList&)> applies;
+  std::function<Result<LoweredNode>(const Problem&, const StageList&)> lower;
 };
 const std::vector<Strategy>& all_strategies();
 // Lowers `node` of `f`; constants[v] is the value of `v` where it is a constant. The name is made from the model's nodes.

@@ -15,10 +15,7 @@ namespace {
 
 constexpr int64_t kChunk = 4096;  // elements of one task along the vector loop
 
-struct MapNest {
-  Nest nest;  // scalars[k] is stored at offsets[k] of stage k
-};
-
+// scalars[k] is stored at offsets[k] of stage k.
 Nest make_nest(const Problem& p, const StageList& list, const std::vector<const Stage*>& group) {
   Nest nest;
   const te::TensorDef& first = *group[0]->tensor;

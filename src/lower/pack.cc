@@ -119,8 +119,6 @@ Result<graph::ConstantPtr> pack_constant(const Problem& p, Scalar b, const std::
   // Anything else goes through the reference evaluator, as a map over the panel layout.
   te::Builder builder(ctx);
   std::vector<std::pair<expr::TensorId, te::ArrayView>> inputs;
-  std::vector<te::Tensor> flat_inputs;
-  expr::DimMap unused;
   std::map<expr::TensorId, te::Tensor> flat;
   for (Scalar l : expr::loads_of(b)) {
     if (flat.count(l->tensor)) continue;

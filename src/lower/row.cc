@@ -6,18 +6,14 @@
 #include <algorithm>
 
 #include "lower/stage_kernels.h"
+#include "te/analysis.h"
 
 namespace pliant::lower {
 
 namespace {
 
 using te::Kind;
-
-size_t trimmed_rank(const std::vector<Dim>& shape) {
-  size_t r = shape.size();
-  while (r > 0 && shape[r - 1].is_const(1)) --r;
-  return r;
-}
+using te::trimmed_rank;
 
 // The number of leading axes that stand for rows, or nothing when the stages do not work by rows.
 std::optional<size_t> row_rank(const StageList& list) {

@@ -34,8 +34,7 @@ bool reads(const Stage& s, expr::TensorId id) {
 
 // Every stage a kernel of its own, with memory between; neighbouring maps over one space that do not read each other share a
 // kernel.
-Result<LoweredNode> lower_by_stages(const Problem& p) {
-  StageList list = make_stages(p);
+Result<LoweredNode> lower_by_stages(const Problem& p, const StageList& list) {
   LoweredNode out;
   Temporaries temporaries;
   for (const Stage& s : list.stages) {
@@ -84,8 +83,7 @@ std::optional<size_t> find_reduction_with_epilogue(const Problem& p, const Stage
   return std::nullopt;
 }
 
-Result<LoweredNode> lower_reduction(const Problem& p) {
-  StageList list = make_stages(p);
+Result<LoweredNode> lower_reduction(const Problem& p, const StageList& list) {
   size_t root = *find_reduction_with_epilogue(p, list);
   LoweredNode out;
   Temporaries temporaries;
@@ -105,16 +103,12 @@ Result<LoweredNode> lower_reduction(const Problem& p) {
 
 const std::vector<Strategy>& all_strategies() {
   static const std::vector<Strategy> table = {
-      {"contraction", [](const Problem& p) { return find_contraction(p, make_stages(p)).has_value(); },
-       [](const Problem& p) {
-         StageList list = make_stages(p);
-         return lower_contraction(p, list, *find_contraction(p, list));
-       }},
-      {"rows", [](const Problem& p) { return works_by_rows(p, make_stages(p)); },
-       [](const Problem& p) { return lower_rows(p, make_stages(p)); }},
-      {"reduction", [](const Problem& p) { return find_reduction_with_epilogue(p, make_stages(p)).has_value(); },
+      {"contraction", [](const Problem& p, const StageList& l) { return find_contraction(p, l).has_value(); },
+       [](const Problem& p, const StageList& l) { return lower_contraction(p, l, *find_contraction(p, l)); }},
+      {"rows", works_by_rows, lower_rows},
+      {"reduction", [](const Problem& p, const StageList& l) { return find_reduction_with_epilogue(p, l).has_value(); },
        lower_reduction},
-      {"stages", [](const Problem&) { return true; }, lower_by_stages},
+      {"stages", [](const Problem&, const StageList&) { return true; }, lower_by_stages},
   };
   return table;
 }
@@ -122,8 +116,9 @@ const std::vector<Strategy>& all_strategies() {
 namespace {
 
 Result<LoweredNode> lower_problem(const Problem& p) {
+  StageList list = make_stages(p);
   for (const Strategy& s : all_strategies())
-    if (s.applies(p)) return s.lower(p);
+    if (s.applies(p, list)) return s.lower(p, list);
   PLIANT_CHECK(false) << "no strategy for " << p.name;
   return LoweredNode{};
 }
