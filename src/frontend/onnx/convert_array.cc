@@ -55,26 +55,36 @@ Result<Values> split(Conversion& c) {
   return c.append_multi("array.split", Attrs{{"axis", axis}, {"sizes", sizes}}, {c.in(0)}, static_cast<size_t>(parts));
 }
 
-// Pads of some axes as pads of all: begins, then ends.
-Result<std::vector<Dim>> all_pads(Conversion& c, const std::vector<Dim>& pads, std::vector<int64_t> axes) {
+// Pads of some axes as pads of all: begins, then ends. Axes that only data tell count from the end when negative.
+Result<std::vector<Dim>> all_pads(Conversion& c, const std::vector<Dim>& pads, const std::vector<Dim>& axes) {
   size_t rank = c.shape(0).size();
-  axes = TRY(c.axes(std::move(axes), c.rank(0)));
   if (pads.size() != axes.size() * 2) {
     return c.fail("wrong-count",
                   std::to_string(axes.size() * 2) + " pads are needed but " + std::to_string(pads.size()) + " given");
   }
   std::vector<Dim> out(rank * 2, c.num(0));
   for (size_t i = 0; i < axes.size(); ++i) {
-    size_t a = static_cast<size_t>(axes[i]);
-    out[a] = pads[i];
-    out[rank + a] = pads[axes.size() + i];
+    Dim axis = axes[i];
+    if (axis.is_const()) {
+      axis = c.num(TRY(c.axis(axis.const_value(), c.rank(0))));
+    } else {
+      axis = axis + is_negative(axis, c.ctx()) * c.rank(0);
+      c.require_less_equal(c.num(0), axis, "an axis to pad must be at least 0 once counted from the end, but is {b}");
+      c.require_less_equal(axis, c.num(c.rank(0) - 1),
+                           "an axis to pad must be below " + std::to_string(rank) + " but is {a}");
+    }
+    for (size_t a = 0; a < rank; ++a) {
+      Dim here = is_zero(axis - static_cast<int64_t>(a), c.ctx());
+      out[a] = out[a] + here * pads[i];
+      out[rank + a] = out[rank + a] + here * pads[axes.size() + i];
+    }
   }
   return out;
 }
 
-std::vector<int64_t> every_axis(Conversion& c) {
-  std::vector<int64_t> out;
-  for (int64_t i = 0; i < c.rank(0); ++i) out.push_back(i);
+std::vector<Dim> every_axis(Conversion& c) {
+  std::vector<Dim> out;
+  for (int64_t i = 0; i < c.rank(0); ++i) out.push_back(c.num(i));
   return out;
 }
 
@@ -87,7 +97,7 @@ Result<Values> pad_by_attributes(Conversion& c) {
 }
 
 Result<Values> pad(Conversion& c) {
-  std::vector<int64_t> axes = c.has(3) ? TRY(c.const_ints(3, "the axes to pad")) : every_axis(c);
+  std::vector<Dim> axes = c.has(3) ? TRY(c.dims(3, "the axes to pad")) : every_axis(c);
   std::vector<Dim> given = TRY(c.dims(1, "the pads"));
   std::vector<Dim> pads = TRY(all_pads(c, given, axes));
   ValueId value = c.has(2) ? TRY(c.reshape(c.in(2), {})) : kNoValue;
