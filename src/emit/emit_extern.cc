@@ -1,0 +1,71 @@
+#include <algorithm>
+
+#include "emit/emitter.h"
+
+namespace pliant::emit {
+
+Status Emitter::emit_extern(const Node& n, const ops::OpDef& op) {
+  artifact::ExternDesc x;
+  x.symbol = op.kernel.symbol;
+  x.where = describe(n.loc);
+  DType first = f_.tensor_type(n.inputs[0]).dtype;
+  te::Builder builder(ctx_);
+  std::vector<te::Tensor> inputs;
+  for (ValueId v : n.inputs) {
+    if (v == kNoValue) {
+      inputs.push_back(nullptr);
+      continue;
+    }
+    inputs.push_back(builder.input("in", f_.tensor_type(v).dtype, f_.tensor_type(v).shape));
+  }
+  graph::Attrs attrs = TRY(ops::normalise_attrs(op, n.attrs, ctx_, n.loc));
+  ops::DefineContext define(builder, attrs, inputs, n.outputs.size(), n.loc);
+  if (op.kernel.ints)
+    for (Dim d : op.kernel.ints(define)) x.ints.push_back(slots_.of(d));
+  // Sizes that the function finds out are symbols that nothing has defined before.
+  std::vector<expr::SymbolId> fresh;
+  std::vector<std::pair<ValueId, Dim>> bounded;
+  for (ValueId v : n.outputs) {
+    std::vector<Dim> shape = f_.tensor_type(v).shape;
+    bool data_dependent = false;
+    for (Dim& d : shape)
+      for (expr::SymbolId s : expr::symbols_of(d)) {
+        if (slots_.knows(s) && std::find(fresh.begin(), fresh.end(), s) == fresh.end()) continue;
+        data_dependent = true;
+        if (std::find(fresh.begin(), fresh.end(), s) == fresh.end()) fresh.push_back(s);
+        PLIANT_CHECK(ctx_.info(s).upper) << "the size " << ctx_.info(s).name << " of " << x.symbol << " has no bound";
+        d = expr::substitute(d, {{s, *ctx_.info(s).upper}});
+      }
+    if (data_dependent)
+      storage_[v] = new_buffer(bytes_of(f_.tensor_type(v).dtype, shape));
+    else
+      define_value(v, true);
+  }
+  for (ValueId v : n.inputs) {
+    if (v == kNoValue) {
+      Storage none = new_buffer(ctx_.constant(0));
+      x.inputs.push_back(arg_of(none));
+      x.input_shapes.push_back({artifact::imm(0)});
+      x.input_dtypes.push_back(first);
+      continue;
+    }
+    const TensorType& t = f_.tensor_type(v);
+    x.inputs.push_back(arg_of_value(v));
+    std::vector<artifact::Int> shape;
+    for (Dim d : t.shape) shape.push_back(slots_.of(d));
+    x.input_shapes.push_back(shape);
+    x.input_dtypes.push_back(t.dtype);
+  }
+  for (ValueId v : n.outputs) {
+    x.outputs.push_back(arg_of(storage_[v]));
+    x.output_dtypes.push_back(f_.tensor_type(v).dtype);
+  }
+  for (expr::SymbolId s : fresh) x.result_slots.push_back(slots_.add_symbol(s, epoch_ + 1));
+  prog().externs.push_back(std::move(x));
+  append(Opcode::Extern, prog().externs.size() - 1);
+  return fresh.empty() ? ok() : begin_epoch();
+}
+
+}  // namespace pliant::emit
+
+}  // namespace pliant::emit

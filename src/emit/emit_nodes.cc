@@ -1,0 +1,107 @@
+#include "codegen/frame.h"
+#include "emit/emitter.h"
+#include "emit/view.h"
+
+namespace pliant::emit {
+
+Status Emitter::emit_nodes(const std::vector<Node>& nodes) {
+  size_t done = 0;
+  for (const Node& n : nodes) {
+    TRY(emit_node(n));
+    ++done;
+    if (&nodes == &f_.nodes && options_.progress)
+      options_.progress(static_cast<double>(done) / static_cast<double>(nodes.size()));
+  }
+  return ok();
+}
+
+Status Emitter::emit_node(const Node& n) {
+  if (n.op == "core.const") {
+    constants_.by_value[n.outputs[0]] = n.attrs.constant("value");
+    return ok();
+  }
+  if (n.op == "core.read_dims") return emit_read(n);
+  if (auto view = view_of(n, f_, ctx_)) {
+    ValueId v = n.inputs[0];
+    if (view->is_whole() && constants_.by_value[v])
+      constants_.by_value[n.outputs[0]] = with_shape(constants_.by_value[v], f_.tensor_type(n.outputs[0]));
+    arg_of_value(v);
+    storage_[n.outputs[0]] = storage_[v];
+    storage_[n.outputs[0]].offset = storage_[v].offset + view->byte_offset;
+    return ok();
+  }
+  if (n.op != "core.fused") {
+    const ops::OpDef* op = ops::find_op(n.op);
+    PLIANT_CHECK(op) << "an unknown operator " << n.op << " at " << describe(n.loc);
+    if (!op->kernel.symbol.empty()) return emit_extern(n, *op);
+  }
+  return emit_kernels(n);
+}
+
+Status Emitter::emit_read(const Node& n) {
+  std::vector<Dim> symbols = n.attrs.dims_or("symbols", {});
+  uint32_t next = epoch_ + 1;
+  for (size_t k = 0; k < symbols.size(); ++k) {
+    auto s = symbols[k].as_symbol();
+    PLIANT_CHECK(s) << "core.read_dims defines " << symbols[k].str();
+    if (slots_.knows(*s)) continue;
+    artifact::ReadDesc r;
+    r.from = arg_of_value(n.inputs[0]);
+    r.dtype = f_.tensor_type(n.inputs[0]).dtype;
+    r.element = static_cast<uint32_t>(k);
+    r.slot = slots_.add_symbol(*s, next);
+    prog().reads.push_back(r);
+    append(Opcode::Read, prog().reads.size() - 1);
+  }
+  return begin_epoch();
+}
+
+// Equal kernels share their code in the image (codegen::fingerprint), not their names and messages.
+uint32_t Emitter::add_kernel(lower::LoweredKernel& k) {
+  artifact::KernelDesc d;
+  d.name = k.function.name;
+  for (const loop::Fault& fault : k.function.faults) d.faults.push_back({describe(fault.loc), fault.message});
+  prog().kernels.push_back(std::move(d));
+  out_.kernel_ints.push_back(loop::free_symbols(k.function));
+  out_.functions.push_back(std::make_unique<loop::Function>(std::move(k.function)));
+  return static_cast<uint32_t>(prog().kernels.size() - 1);
+}
+
+Status Emitter::emit_kernels(const Node& n) {
+  return emit_lowered(n, TRY(lower::lower_node(f_, n, constants_, ctx_, target_, options_.lower)));
+}
+
+Status Emitter::emit_lowered(const Node& n, lower::LoweredNode low) {
+  std::vector<Storage> temporaries;
+  for (const lower::Temporary& t : low.temporaries) temporaries.push_back(new_buffer(bytes_of(t.dtype, t.shape)));
+  for (ValueId v : n.outputs) define_value(v, true);
+  for (lower::LoweredKernel& k : low.kernels) {
+    for (expr::SymbolId s : loop::free_symbols(k.function))
+      PLIANT_CHECK(slots_.knows(s)) << "kernel " << k.function.name << " needs " << ctx_.info(s).name
+                                    << ", which nothing defines:\n"
+                                    << loop::print(k.function, ctx_);
+    artifact::CallDesc c;
+    c.where = describe(n.loc);
+    c.tasks = slots_.of(k.tasks);
+    c.work = slots_.of(k.work);
+    c.scratch = slots_.of(codegen::scratch_bytes(k.function, ctx_));
+    for (expr::SymbolId s : loop::free_symbols(k.function)) c.ints.push_back(slots_.of(ctx_.symbol_dim(s)));
+    for (const lower::KernelArg& a : k.args) {
+      if (a.constant) {
+        c.args.push_back(arg_of({Arg::Kind::Constant, constant_index(a.constant), ctx_.constant(0), true}));
+      } else if (a.temporary >= 0) {
+        c.args.push_back(arg_of(temporaries[static_cast<size_t>(a.temporary)]));
+      } else {
+        c.args.push_back(arg_of_value(a.value));
+      }
+    }
+    c.kernel = add_kernel(k);
+    prog().calls.push_back(std::move(c));
+    append(Opcode::Call, prog().calls.size() - 1);
+  }
+  return ok();
+}
+
+}  // namespace pliant::emit
+
+}  // namespace pliant::emit
