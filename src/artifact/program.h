@@ -34,7 +34,14 @@ struct TensorDesc {
   DType dtype = DType::F32;
   std::vector<Axis> axes;
   int32_t default_constant = -1;  // inputs: used when the caller gives none
+  // A Sequence is a list of tensors, an Optional none or one, an OptionalSequence none or a list. Dtype and axes are the
+  // elements' then, and an axis whose size is the immediate kAnySize may differ between them.
+  enum class Kind : uint8_t { Tensor, Sequence, Optional, OptionalSequence };
+  Kind kind = Kind::Tensor;
+  bool any_rank = false;  // the elements may have any rank; there are no axes
+  uint32_t list = 0;      // the list register that holds it, unless it is a tensor
 };
+inline constexpr int64_t kAnySize = -1;
 // slots[slot] = axis `axis` of input `input`; with is_element: element `axis` of an integer input, in row-major order.
 // The symbol's allowed range is checked with a message that names the input, axis and symbol.
 struct Bind {
@@ -111,6 +118,8 @@ struct ExternDesc {
   std::vector<Int> ints;
   std::vector<uint32_t> result_slots;
   std::string where;
+  // List registers, of functions that work on sequences and optionals.
+  std::vector<uint32_t> list_inputs, list_outputs;
 };
 struct CopyDesc {
   Arg from, to;
@@ -164,6 +173,7 @@ struct Program {
   uint32_t slot_count = 0;
   uint32_t key_slots = 0;               // slots [0, key_slots) are set by `binds` and form the plan-cache key
   std::vector<std::string> slot_names;  // for the key slots
+  uint32_t list_count = 0;              // registers that hold sequences and optionals
   std::vector<TensorDesc> inputs, outputs;
   std::vector<Bind> binds;
   std::vector<ShapeProgram> shape_programs;
@@ -180,14 +190,16 @@ struct Program {
 
 // The binary interface between a native kernel and the runtime:
 //   uint32_t kernel(const KernelFrame* frame, int64_t task_begin, int64_t task_end)
-// runs tasks [task_begin, task_end) and gives 0, or 1 + the number of the fault that stopped it. Kernels write nothing but
-// their output buffers, their scratch and the fault values.
+// runs tasks [task_begin, task_end) and gives 0, 1 + the number of the fault that stopped it, or kKernelStopped. Kernels write
+// nothing but their output buffers, their scratch and the fault values.
 struct KernelFrame {
   void* const* buffers;   // one an argument
   const int64_t* ints;    // values of CallDesc::ints
   std::byte* scratch;     // 64-byte aligned, this thread's
   int64_t* fault_values;  // room for 8
+  const int32_t* stop;    // loops without a fixed end give up soon after this is not 0; null: never
 };
+constexpr uint32_t kKernelStopped = UINT32_MAX;
 using KernelFn = uint32_t (*)(const KernelFrame*, int64_t, int64_t);
 using ShapeFn = void (*)(int64_t*);
 

@@ -20,12 +20,13 @@ constexpr int kOpcodeCount = 0
 constexpr int limit_of(DType) { return kDTypeCount; }
 constexpr int limit_of(Check::Kind) { return 3; }
 constexpr int limit_of(Arg::Kind) { return 4; }
+constexpr int limit_of(TensorDesc::Kind) { return 4; }
 constexpr int limit_of(Opcode) { return kOpcodeCount; }
 constexpr int limit_of(Relocation::Kind) { return 2; }
 
 void fields(auto& a, Is<Int> auto& x) { a(x.value, x.is_slot); }
 void fields(auto& a, Is<Axis> auto& x) { a(x.size, x.text); }
-void fields(auto& a, Is<TensorDesc> auto& x) { a(x.name, x.dtype, x.axes, x.default_constant); }
+void fields(auto& a, Is<TensorDesc> auto& x) { a(x.name, x.dtype, x.axes, x.default_constant, x.kind, x.any_rank, x.list); }
 void fields(auto& a, Is<Bind> auto& x) { a(x.input, x.axis, x.slot, x.is_element, x.symbol, x.lo, x.hi, x.multiple_of); }
 void fields(auto& a, Is<Check> auto& x) { a(x.kind, x.a, x.b, x.where, x.message); }
 void fields(auto& a, Is<ShapeProgram> auto& x) { a(x.code_offset, x.has_code, x.checks); }
@@ -36,7 +37,8 @@ void fields(auto& a, Is<FaultDesc> auto& x) { a(x.where, x.message); }
 void fields(auto& a, Is<KernelDesc> auto& x) { a(x.name, x.code_offset, x.faults); }
 void fields(auto& a, Is<CallDesc> auto& x) { a(x.kernel, x.args, x.ints, x.tasks, x.work, x.scratch, x.where); }
 void fields(auto& a, Is<ExternDesc> auto& x) {
-  a(x.symbol, x.inputs, x.input_shapes, x.input_dtypes, x.outputs, x.output_dtypes, x.ints, x.result_slots, x.where);
+  a(x.symbol, x.inputs, x.input_shapes, x.input_dtypes, x.outputs, x.output_dtypes, x.ints, x.result_slots, x.where,
+    x.list_inputs, x.list_outputs);
 }
 void fields(auto& a, Is<CopyDesc> auto& x) { a(x.from, x.to, x.bytes); }
 void fields(auto& a, Is<ReadDesc> auto& x) { a(x.from, x.dtype, x.element, x.slot); }
@@ -44,7 +46,7 @@ void fields(auto& a, Is<Instr> auto& x) { a(x.op, x.a, x.b, x.c); }
 void fields(auto& a, Is<Relocation> auto& x) { a(x.kind, x.offset, x.addend); }
 void fields(auto& a, Is<Program> auto& x) {
   a(x.image.target, x.image.features);
-  a(x.model, x.producer, x.precision, x.slot_count, x.key_slots, x.slot_names, x.inputs, x.outputs, x.binds,
+  a(x.model, x.producer, x.precision, x.slot_count, x.key_slots, x.slot_names, x.list_count, x.inputs, x.outputs, x.binds,
     x.shape_programs, x.buffers, x.kernels, x.calls, x.externs, x.copies, x.reads, x.code, x.constants, x.image.relocations,
     x.image.imports);
 }

@@ -42,11 +42,14 @@ class Verifier {
       if (!is_valid(i)) return false;
     return true;
   }
+  static bool is_tensor(const std::vector<TensorDesc>& of, uint32_t i) {
+    return i < of.size() && of[i].kind == TensorDesc::Kind::Tensor;
+  }
   bool is_valid(const Arg& a) const {
     size_t n = 0;
     switch (a.kind) {
-      case Arg::Kind::Input: n = p_.inputs.size(); break;
-      case Arg::Kind::Output: n = p_.outputs.size(); break;
+      case Arg::Kind::Input: return is_tensor(p_.inputs, a.index) && is_size(a.byte_offset);
+      case Arg::Kind::Output: return is_tensor(p_.outputs, a.index) && is_size(a.byte_offset);
       case Arg::Kind::Buffer: n = p_.buffers.size(); break;
       case Arg::Kind::Constant: n = p_.constants.size(); break;
     }
@@ -59,6 +62,7 @@ class Verifier {
     if (p_.key_slots > p_.slot_count) return fail("key slot count", p_.key_slots, "is over the slot count");
     if (p_.slot_names.size() != p_.key_slots)
       return fail("slot name count", p_.slot_names.size(), "is not the key slot count");
+    if (p_.list_count > kMaxLists) return fail("list count", p_.list_count, "is over the limit");
     if (p_.code.empty() || p_.code.size() > kMaxCode) return fail("code size", p_.code.size(), "is out of range");
     return true;
   }
@@ -89,9 +93,13 @@ class Verifier {
   }
 
   bool axes(const TensorDesc& t) {
-    if (t.axes.size() > kMaxRank) return false;
-    for (const Axis& a : t.axes)
-      if (!is_size(a.size)) return false;
+    const bool is_list = t.kind != TensorDesc::Kind::Tensor;
+    if (t.axes.size() > kMaxRank || (t.any_rank && !t.axes.empty())) return false;
+    if (is_list ? t.list >= p_.list_count || t.default_constant != -1 : t.any_rank) return false;
+    for (const Axis& a : t.axes) {
+      const bool is_any = is_list && !a.size.is_slot && a.size.value == kAnySize;
+      if (!is_any && !is_size(a.size)) return false;
+    }
     return true;
   }
   bool descs() {
@@ -120,6 +128,7 @@ class Verifier {
       const Bind& b = p_.binds[i];
       if (b.input >= p_.inputs.size() || b.slot >= p_.key_slots) return fail("bind", i, "names no input or no key slot");
       const TensorDesc& t = p_.inputs[b.input];
+      if (t.kind != TensorDesc::Kind::Tensor) return fail("bind", i, "reads an input that is no tensor");
       if (b.is_element ? is_float(t.dtype) : b.axis >= t.axes.size()) return fail("bind", i, "does not fit its input");
       if (b.lo > b.hi || b.multiple_of < 1) return fail("bind", i, "allows no value");
       bound[b.slot] = true;
@@ -177,6 +186,9 @@ class Verifier {
       if (!are_valid(e.ints)) return fail("runtime call", i, "has a bad integer");
       for (uint32_t s : e.result_slots)
         if (s >= p_.slot_count) return fail("runtime call", i, "gives a result to no slot");
+      for (const auto& lists : {e.list_inputs, e.list_outputs})
+        for (uint32_t r : lists)
+          if (r >= p_.list_count) return fail("runtime call", i, "names no list register");
     }
     return true;
   }

@@ -3,6 +3,7 @@
 //   compute  tensor expressions: types, shapes, reference, loop nests, fusion class and cost follow from them
 //   expand   a graph of other operators
 //   kernel   an explicit type rule, a reference function and a runtime symbol: sorting, data-dependent counts
+//   list     the same for sequences and optionals
 #pragma once
 #include <functional>
 #include <string>
@@ -124,6 +125,24 @@ struct KernelDef {
   std::function<std::vector<Dim>(DefineContext&)> ints;
 };
 
+// A value of the reference: a tensor, or a list for a sequence or an optional. An optional tensor is a list of at most one; an
+// optional without a value is absent, which an empty sequence is not.
+struct ListValue {
+  bool is_present = true;
+  std::vector<std::shared_ptr<const te::Array>> elements;
+};
+struct Datum {
+  te::Array array;
+  std::shared_ptr<const ListValue> list;  // null for a tensor
+};
+// An operator that takes or gives sequences or optionals. The reference gets concrete attributes, as a kernel's does; an
+// absent input is an array without data. An output size that the inputs' types do not say is a fresh symbol.
+struct ListContext;
+struct ListDef {
+  std::function<Result<std::vector<graph::Type>>(ListContext&)> infer;
+  std::function<Result<std::vector<Datum>>(const Attrs&, const std::vector<Datum>&)> reference;
+};
+
 // A sample is one use that the test matrix tries: `f32[M,N] i64[N] M=3 N=5 axis=1` gives input types over symbols, the
 // values of the symbols and attributes.
 struct OpDef {
@@ -137,6 +156,7 @@ struct OpDef {
   ExpandFn expand;
   KernelDef kernel;
   std::vector<std::string> samples;
+  ListDef list;
 };
 
 struct ExpandContext {
@@ -190,5 +210,7 @@ Status verify_types(const graph::Function& f, expr::Context& ctx);
 // The reference: runs a whole function on arrays through te::evaluate, expand and the kernels' reference functions.
 Result<std::vector<te::Array>> evaluate(const graph::Function& f, expr::Context& ctx,
                                         const std::vector<te::ArrayView>& inputs);
+// The same where inputs or results are sequences or optionals.
+Result<std::vector<Datum>> evaluate_data(const graph::Function& f, expr::Context& ctx, std::vector<Datum> inputs);
 
 }  // namespace pliant::ops
