@@ -1,4 +1,6 @@
-#include "graph/graph.h"
+#include <algorithm>
+
+#include "graph/control.h"
 
 namespace pliant::graph {
 namespace {
@@ -40,8 +42,12 @@ ValueId FunctionBuilder::add_param(Type type, std::string name, ConstantPtr defa
 
 void FunctionBuilder::append(Node node) {
   PLIANT_CHECK(node.loc != nullptr) << "a node of " << node.op << " without a location";
-  std::vector<Node>& into = open_.empty() ? f_.nodes : open_.back().nodes;
-  into.push_back(std::move(node));
+  if (open_.empty()) {
+    f_.nodes.push_back(std::move(node));
+    return;
+  }
+  if (node.op == "core.require") open_.back().required.push_back(obligation_of(node));
+  open_.back().region.nodes.push_back(std::move(node));
 }
 
 std::vector<ValueId> FunctionBuilder::append(std::string op, Attrs attrs, std::vector<ValueId> inputs,
@@ -53,7 +59,8 @@ std::vector<ValueId> FunctionBuilder::append(std::string op, Attrs attrs, std::v
   return outputs;
 }
 
-ValueId FunctionBuilder::append_const(ConstantPtr data, LocPtr loc) {
+ValueId FunctionBuilder::append_const_to(std::vector<Node>& nodes, ConstantPtr data, LocPtr loc) {
+  PLIANT_CHECK(loc != nullptr) << "a constant without a location";
   for (const Value& v : f_.values) {
     if (ctx_ != nullptr) break;
     ctx_ = context_of(v.type);
@@ -61,15 +68,33 @@ ValueId FunctionBuilder::append_const(ConstantPtr data, LocPtr loc) {
   PLIANT_CHECK(ctx_ != nullptr || data->shape.empty()) << "append_const in " << f_.name << " without an expression context";
   Shape shape;
   for (int64_t d : data->shape) shape.push_back(ctx_->constant(d));
-  Type type = make_tensor_type(data->dtype, std::move(shape));
-  return append("core.const", {{"value", std::move(data)}}, {}, {std::move(type)}, std::move(loc))[0];
+  ValueId v = add_value(make_tensor_type(data->dtype, std::move(shape)));
+  nodes.push_back(Node{"core.const", {{"value", std::move(data)}}, {}, {v}, {}, std::move(loc)});
+  return v;
+}
+
+ValueId FunctionBuilder::append_const(ConstantPtr data, LocPtr loc) {
+  return append_const_to(open_.empty() ? f_.nodes : open_.back().region.nodes, std::move(data), std::move(loc));
+}
+
+ValueId FunctionBuilder::append_outer_const(ConstantPtr data, LocPtr loc) {
+  return append_const_to(f_.nodes, std::move(data), std::move(loc));
 }
 
 void FunctionBuilder::add_obligation(Obligation o) {
-  for (const Obligation& known : f_.obligations) {
-    if (known.kind == o.kind && known.a == o.a && known.b == o.b) return;
+  auto holds = [&](const std::vector<Obligation>& list) {
+    return std::any_of(list.begin(), list.end(), [&](const Obligation& known) {
+      return known.kind == o.kind && known.a == o.a && known.b == o.b;
+    });
+  };
+  if (holds(f_.obligations)) return;
+  for (const OpenRegion& r : open_) {
+    if (holds(r.required)) return;
   }
-  f_.obligations.push_back(std::move(o));
+  if (open_.empty())
+    f_.obligations.push_back(std::move(o));
+  else
+    append(make_require(o));
 }
 
 void FunctionBuilder::set_results(std::vector<ValueId> results, std::vector<std::string> names) {
@@ -80,15 +105,20 @@ void FunctionBuilder::set_results(std::vector<ValueId> results, std::vector<std:
 
 void FunctionBuilder::begin_region(std::vector<ValueId> params) {
   open_.emplace_back();
-  open_.back().params = std::move(params);
+  open_.back().region.params = std::move(params);
 }
 
 std::shared_ptr<const Region> FunctionBuilder::end_region(std::vector<ValueId> results) {
   PLIANT_CHECK(!open_.empty()) << "end_region without begin_region";
-  auto region = std::make_shared<Region>(std::move(open_.back()));
+  auto region = std::make_shared<Region>(std::move(open_.back().region));
   open_.pop_back();
   region->results = std::move(results);
   return region;
+}
+
+void FunctionBuilder::drop_region() {
+  PLIANT_CHECK(!open_.empty()) << "drop_region without begin_region";
+  open_.pop_back();
 }
 
 FunctionPtr FunctionBuilder::finish() {

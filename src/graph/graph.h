@@ -4,8 +4,10 @@
 //
 // Semantics. A node reads its inputs and defines its outputs, without side effects. An absent optional input is kNoValue.
 // Dims of tensor types and of attributes are expr::Dims: every symbol in them is known when the node runs, because it
-// comes from an input (its axes, or its elements by Origin::InputValue) or from a `core.read_dims` or data-dependent node
-// before it.
+// comes from an input (its axes, or its elements by Origin::InputValue), from a `core.read_dims` before it, or from a node
+// before it: a symbol of Origin::Data that is a whole axis of an output, and known nowhere before, is defined there. A
+// region's params define symbols likewise, at the start of each run of the region; symbols defined in a region are not known
+// outside it. control.h says what the structured nodes are.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -26,9 +28,13 @@ using expr::Dim;
 using Shape = std::vector<Dim>;
 
 struct Type;
+// Only the element of a sequence or optional may have an open rank: Any where tensors of every rank may be held, None where
+// none is held so far (an empty sequence, which fits every other of its element type). The shape is empty then.
+enum class Rank : uint8_t { Known, Any, None };
 struct TensorType {
   DType dtype = DType::F32;
   Shape shape;
+  Rank rank = Rank::Known;
   friend bool operator==(const TensorType&, const TensorType&) = default;
 };
 struct SequenceType {
@@ -46,7 +52,7 @@ struct Type {
   friend bool operator==(const Type& a, const Type& b);
 };
 Type make_tensor_type(DType t, Shape shape);
-std::string print(const Type& t);  // `f32[batch, 3, h, w]`, `f32[]`, `seq<…>`, `opt<…>`, `(…, …)`
+std::string print(const Type& t);  // `f32[batch, 3, h, w]`, `f32[]`, `seq<f32[?, 3]>`, `opt<…>`, `(…, …)`
 
 // Bytes of a constant: little-endian, row-major, 64-byte aligned where we own them. `keep` owns the memory (a mapped file,
 // a vector). Equal content has an equal `hash`.
@@ -147,6 +153,7 @@ struct Module {
   std::vector<FunctionPtr> functions;  // functions[0] is the entry
   std::string source;                  // the model file's name, for messages
   const Function& main() const { return *functions[0]; }
+  const Function* find(const std::string& name) const;  // null when there is none
 };
 
 // Builds a Function, or copies one with changes. Regions are built with a nested list: begin_region … end_region.
@@ -166,19 +173,32 @@ class FunctionBuilder {
   // Needs the expression context where the constant has axes: given to the constructor, or found in the type of any value
   // before.
   ValueId append_const(ConstantPtr data, LocPtr loc);
-  // A fact that is required already is not added again: the first message stands.
+  // In an open region a core.require is appended, outside the function's list grows. A fact that is required already there
+  // is not added again: the first message stands.
   void add_obligation(Obligation o);
+  // A constant outside of all regions, before the nodes whose regions are open: it is in scope everywhere from then on.
+  ValueId append_outer_const(ConstantPtr data, LocPtr loc);
   void set_results(std::vector<ValueId> results, std::vector<std::string> names);
   void begin_region(std::vector<ValueId> params);
   std::shared_ptr<const Region> end_region(std::vector<ValueId> results);
+  // Closes the innermost region without making anything of it.
+  void drop_region();
+  size_t open_regions() const { return open_.size(); }
   const Function& peek() const { return f_; }
   // The list that `append` appends to: the innermost open region's, or the function's.
-  const std::vector<Node>& current_nodes() const { return open_.empty() ? f_.nodes : open_.back().nodes; }
+  const std::vector<Node>& current_nodes() const { return open_.empty() ? f_.nodes : open_.back().region.nodes; }
   FunctionPtr finish();
 
  private:
+  // The requirements that hold in an open region beside those of the enclosing ones.
+  struct OpenRegion {
+    Region region;
+    std::vector<Obligation> required;
+  };
+  ValueId append_const_to(std::vector<Node>& nodes, ConstantPtr data, LocPtr loc);
+
   Function f_;
-  std::vector<Region> open_;
+  std::vector<OpenRegion> open_;
   expr::Context* ctx_ = nullptr;
 };
 
@@ -210,6 +230,8 @@ Result<FunctionPtr> parse_function(std::string_view text, expr::Context& ctx, co
 // Structure: each value defined once and before its use, counts and ids in range, result names unique, every node has a
 // location, symbols used only after they are known. Types against operators are checked by ops::verify_types.
 Status verify(const Function& f, expr::Context& ctx);
+// Every function, and that each core.call names one of them.
+Status verify(const Module& m);
 
 // Visits every node, regions too, outermost first.
 void for_each_node(const Function& f, const std::function<void(const Node&)>& visit);

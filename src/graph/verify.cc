@@ -1,7 +1,7 @@
 #include <set>
 #include <unordered_set>
 
-#include "graph/graph.h"
+#include "graph/control.h"
 #include "graph/visit.h"
 
 namespace pliant::graph {
@@ -83,27 +83,31 @@ class Verifier {
       if (o.kind == expr::Origin::Kind::InputValue && names.count(o.name)) known_.insert(s);
     }
   }
-  // A node may give rise to symbols in the sizes of what it produces, where they come from data.
-  void learn_outputs(const Node& n) {
-    auto visit = [&](Dim d) {
-      for (expr::SymbolId s : expr::symbols_of(d)) {
-        auto kind = ctx_.info(s).origin.kind;
-        if (known_.count(s)) continue;
-        if (kind == expr::Origin::Kind::Data || kind == expr::Origin::Kind::Anonymous) {
-          known_.insert(s);
-        } else {
-          report("unknown-symbol", "symbol " + ctx_.info(s).name + " of an output's type is not known there");
-          known_.insert(s);  // once is enough
-        }
-      }
-    };
-    for (ValueId v : n.outputs) {
-      if (v < f_.values.size()) for_each_dim(f_.values[v].type, visit);
+  // A size that is one symbol and comes from data is defined by the value that has it, if it is not known yet.
+  void learn_type(const Type& t, const std::string& what) {
+    for_each_dim(t, [&](Dim d) {
+      std::optional<expr::SymbolId> s = d ? d.as_symbol() : std::nullopt;
+      if (!s) return;
+      auto kind = ctx_.info(*s).origin.kind;
+      if (kind == expr::Origin::Kind::Data || kind == expr::Origin::Kind::Anonymous) known_.insert(*s);
+    });
+    for_each_dim(t, [&](Dim d) {
+      require_known(d, what);
+      if (d) learn(d);  // once is enough
+    });
+  }
+  void learn_values(const std::vector<ValueId>& values, const std::string& what) {
+    for (ValueId v : values) {
+      if (v < f_.values.size()) learn_type(f_.values[v].type, what);
     }
   }
 
   void check_nodes(const std::vector<Node>& nodes) {
     for (const Node& n : nodes) {
+      if (n.op == "core.fail" && &n != &nodes.back()) {
+        node_ = &n;
+        report("bad-form", "core.fail is not the last node of its region");
+      }
       const Node* outer = node_;
       node_ = &n;
       check_node(n);
@@ -117,9 +121,24 @@ class Verifier {
     for (ValueId v : n.inputs) {
       if (v != kNoValue) use(v, "the inputs of " + n.op);
     }
+    Status form = check_form(n);
+    if (!form.ok()) report(form.error().diagnostics[0].id, form.error().diagnostics[0].message);
+    check_attrs(n);
+    if (n.op == "core.loop" && form.ok()) {
+      check_loop(n);
+    } else {
+      for (const auto& region : n.regions) check_region(n, region, {});
+    }
+    for (ValueId v : n.outputs) define(v, "an output of " + n.op);
+    learn_values(n.outputs, "an output's type");
+  }
+
+  void check_attrs(const Node& n) {
     for (const auto& [name, value] : n.attrs.all()) {
       const auto* c = std::get_if<ConstantPtr>(&value);
       if (c != nullptr) check_constant(*c, "attribute " + name);
+      // The node defines these itself.
+      if (n.op == "core.loop" && (name == "index" || name == "count")) continue;
       // What `core.read_dims` lists becomes known through it.
       if (n.op == "core.read_dims") {
         for_each_dim(value, [&](Dim d) {
@@ -129,25 +148,35 @@ class Verifier {
         for_each_dim(value, [&](Dim d) { require_known(d, "attribute " + name); });
       }
     }
-    for (const auto& region : n.regions) {
-      if (region)
-        check_region(*region);
-      else
-        report("bad-region", "a region is missing");
-    }
-    for (ValueId v : n.outputs) define(v, "an output of " + n.op);
-    learn_outputs(n);
   }
 
-  void check_region(const Region& r) {
+  // The number of the iteration is known in the region, how many ran after it.
+  void check_loop(const Node& n) {
+    LoopParts loop = loop_parts(n);
+    expr::SymbolId index = *loop.index.as_symbol();
+    if (ctx_.info(index).origin.kind != expr::Origin::Kind::LoopIndex)
+      report("bad-form", "the index of core.loop is symbol " + ctx_.info(index).name + ", which is no loop index");
+    if (known_.count(index)) report("defined-twice", "symbol " + ctx_.info(index).name + " is the index of an enclosing loop");
+    check_region(n, n.regions[0], index);
+    std::optional<expr::SymbolId> count = loop.count.as_symbol();
+    if (count && ctx_.info(*count).origin.kind == expr::Origin::Kind::Data) known_.insert(*count);
+    require_known(loop.count, "attribute count");
+  }
+
+  void check_region(const Node& n, const std::shared_ptr<const Region>& region, std::optional<expr::SymbolId> index) {
+    if (!region) return report("bad-region", "a region is missing");
     std::vector<bool> outer_scope = in_scope_;
     std::unordered_set<expr::SymbolId> outer_symbols = known_;
-    for (ValueId v : r.params) {
-      define(v, "a param of a region");
-      if (v < f_.values.size()) for_each_dim(f_.values[v].type, [&](Dim d) { learn(d); });
+    if (index) known_.insert(*index);
+    for (ValueId v : region->params) define(v, "a param of a region");
+    learn_values(region->params, "a param of a region of " + n.op);
+    check_nodes(region->nodes);
+    for (ValueId v : region->results) {
+      if (v == kNoValue)
+        report("bad-value", "a region of " + n.op + " yields an absent value");
+      else
+        use(v, "the results of a region");
     }
-    check_nodes(r.nodes);
-    for (ValueId v : r.results) use(v, "the results of a region");
     in_scope_ = std::move(outer_scope);
     known_ = std::move(outer_symbols);
   }
@@ -191,5 +220,30 @@ class Verifier {
 }  // namespace
 
 Status verify(const Function& f, expr::Context& ctx) { return Verifier(f, ctx).run(); }
+
+Status verify(const Module& m) {
+  Error e;
+  auto add = [&](Status s) {
+    if (!s.ok()) e.diagnostics.insert(e.diagnostics.end(), s.error().diagnostics.begin(), s.error().diagnostics.end());
+  };
+  for (const FunctionPtr& f : m.functions) {
+    add(verify(*f, *m.ctx));
+    for_each_node(*f, [&](const Node& n) {
+      if (n.op != "core.call" || !check_form(n).ok()) return;
+      std::string callee = n.attrs.string_or("callee", "");
+      const Function* g = m.find(callee);
+      if (g == nullptr) {
+        add(make_error("unknown-function", describe(n.loc), "there is no function " + callee));
+      } else if (g->params.size() != n.inputs.size() || g->results.size() != n.outputs.size()) {
+        add(make_error("bad-call", describe(n.loc),
+                       callee + " takes " + std::to_string(g->params.size()) + " arguments and gives " +
+                           std::to_string(g->results.size()) + " results, but the call has " +
+                           std::to_string(n.inputs.size()) + " and " + std::to_string(n.outputs.size())));
+      }
+    });
+  }
+  if (e.diagnostics.empty()) return ok();
+  return e;
+}
 
 }  // namespace pliant::graph

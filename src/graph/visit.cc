@@ -64,6 +64,12 @@ std::vector<expr::SymbolId> symbols_of(const Function& f, const expr::Context& c
   return {seen.begin(), seen.end()};
 }
 
+const Function* Module::find(const std::string& name) const {
+  for (const FunctionPtr& f : functions)
+    if (f->name == name) return f.get();
+  return nullptr;
+}
+
 ConstantTable constants_of(const Function& f) {
   ConstantTable table;
   auto add = [&](const ConstantPtr& c) {
