@@ -85,6 +85,21 @@ StmtPtr make_check(Scalar cond, uint32_t fault, std::vector<Dim> values) {
   return std::make_shared<Stmt>(Stmt{.kind = StmtKind::Check, .index = std::move(values), .value = cond, .fault = fault});
 }
 
+StmtPtr make_let(SymbolId var, Dim value, StmtPtr body) {
+  PLIANT_CHECK(value && body) << "a Let needs a value and a body";
+  return std::make_shared<Stmt>(Stmt{.kind = StmtKind::Let, .body = {std::move(body)}, .var = var, .extent = value});
+}
+
+StmtPtr make_while(SymbolId var, Dim limit, Scalar cond, StmtPtr body) {
+  PLIANT_CHECK(body) << "a While needs a body";
+  return std::make_shared<Stmt>(
+      Stmt{.kind = StmtKind::While, .body = {std::move(body)}, .var = var, .extent = limit, .value = cond});
+}
+
+bool binds_variable(const Stmt& s) {
+  return s.kind == StmtKind::For || s.kind == StmtKind::While || s.kind == StmtKind::Let;
+}
+
 std::vector<SymbolId> free_symbols(const Function& f) {
   std::set<SymbolId> read, bound;
   auto add = [&](Dim d) {
@@ -96,7 +111,7 @@ std::vector<SymbolId> free_symbols(const Function& f) {
   };
   std::for_each(f.params.begin(), f.params.end(), add_buffer);
   for_each(f.body, [&](const Stmt& s) {
-    if (s.kind == StmtKind::For) bound.insert(s.var);
+    if (binds_variable(s)) bound.insert(s.var);
     if (s.alloc) add_buffer(*s.alloc);
     for_each_dim(s, add);
     if (s.value)

@@ -14,8 +14,10 @@ namespace {
 struct Step {
   const Stmt* stmt = nullptr;
   Code code;            // computes the registers below
-  Reg var = 0;          // For
-  Reg value = 0;        // Store, If, Check; For: the extent
+  Code condition;       // While: computes `holds`, before each iteration
+  Reg var = 0;          // For, While, Let
+  Reg value = 0;        // Store, If, Check; For, While, Let: the extent
+  Reg holds = 0;        // While
   uint32_t access = 0;  // Store
   DType dtype = DType::F32;
   std::optional<expr::BinaryOp> update;  // Store
@@ -95,6 +97,17 @@ class Interpreter {
         step.var = builder_.symbol(s.var);
         step.value = builder_.dim(s.extent);
         break;
+      case StmtKind::Let:
+        step.var = builder_.symbol(s.var);
+        step.value = builder_.dim(s.extent);
+        break;
+      case StmtKind::While:
+        step.var = builder_.symbol(s.var);
+        if (s.extent) step.value = builder_.dim(s.extent);
+        if (!s.value) break;
+        builder_.begin(step.condition);
+        step.holds = builder_.scalar(s.value);
+        break;
       case StmtKind::Store:
         step.access = builder_.access(s.buffer, s.index);
         step.value = builder_.scalar(s.value);
@@ -132,6 +145,8 @@ class Interpreter {
         }
         return true;
       }
+      case StmtKind::Let: machine_.regs[s.var] = value(); return execute(s.body[0]);
+      case StmtKind::While: return loop_while(s);
       case StmtKind::Store: {
         std::byte* p = machine_.address(machine_.accesses[s.access]);
         uint64_t bits = value();
@@ -149,6 +164,20 @@ class Interpreter {
         return false;
     }
     return true;
+  }
+
+  bool loop_while(const Step& s) {
+    const bool limited = static_cast<bool>(s.stmt->extent), conditional = static_cast<bool>(s.stmt->value);
+    const auto limit = static_cast<int64_t>(machine_.regs[s.value]);
+    for (int64_t i = 0;; ++i) {
+      machine_.regs[s.var] = static_cast<uint64_t>(i);
+      if (conditional) {
+        machine_.run(s.condition);
+        if (!machine_.regs[s.holds]) return true;
+      }
+      if (limited && i >= limit) return true;
+      if (!execute(s.body[0])) return false;
+    }
   }
 
   bool allocate(const Step& s) {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 #include <cmath>
 
@@ -37,6 +38,26 @@ TEST(LoopInterpret, Matmul) {
   ASSERT_TRUE(k.run({{"m", 2}, {"n", 2}, {"k", 0}}, {a.data(), b.data(), c.data()}).ok());
   EXPECT_EQ(c, (std::vector<float>{0, 0, 0, 0}));
   ASSERT_TRUE(k.run({{"m", 0}, {"n", 2}, {"k", 3}}, {a.data(), b.data(), c.data()}).ok());
+}
+
+TEST(LoopInterpret, StateLoops) {
+  // Collatz steps, with the count, the limit and the value that a Let read before the body wrote it.
+  Kernel k(R"(kernel collatz(%x: i64[1] out, %count: i64[1] out, %before: i64[1] out) {
+    %count[0] = 0i64
+    while i in limit when %x[0] != 1i64 {
+      bind k = value(%x[0]) {
+        %x[0] = select(index(mod(k, 2)) == 0i64, %x[0] / 2i64, %x[0] * 3i64 + 1i64)
+        %before[0] = index(k)
+      }
+      %count[0] = index(i + 1)
+    } })");
+  for (auto [start, limit, want, last] :
+       {std::array<int64_t, 4>{6, 100, 8, 2}, {6, 3, 3, 10}, {1, 100, 0, -1}, {6, 0, 0, -1}, {6, -4, 0, -1}}) {
+    int64_t x = start, count = -1, before = -1;
+    ASSERT_TRUE(k.run({{"limit", limit}}, {&x, &count, &before}).ok());
+    EXPECT_EQ(count, want);
+    EXPECT_EQ(before, last);
+  }
 }
 
 TEST(LoopInterpret, MillionsOfIterationsTakeAMoment) {

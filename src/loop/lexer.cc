@@ -7,10 +7,10 @@
 namespace pliant::loop {
 namespace {
 
-constexpr std::array<std::string_view, 29> kWords = {
-    "kernel", "for",    "in",     "if",       "else",  "check", "fault",    "let",       "local", "scratch",
-    "serial", "vector", "unroll", "parallel", "const", "out",   "strides",  "flops",     "true",  "false",
-    "inf",    "nan",    "min",    "max",      "mod",   "value", "floordiv", "broadcast", "index"};
+constexpr std::array<std::string_view, 32> kWords = {
+    "kernel", "for",  "in",     "if",     "else",   "check",    "fault", "let",      "local",     "scratch", "bind",
+    "while",  "when", "serial", "vector", "unroll", "parallel", "const", "out",      "strides",   "flops",   "true",
+    "false",  "inf",  "nan",    "min",    "max",    "mod",      "value", "floordiv", "broadcast", "index"};
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 

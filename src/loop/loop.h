@@ -4,7 +4,9 @@
 // Semantics. A kernel's buffers do not overlap unless they are the same buffer. Param buffers are contiguous unless they
 // carry strides. Local and Scratch buffers are uninitialised at their Alloc. Loads and stores are in bounds; a Load under a
 // Select or an If whose condition is false is not performed. A For runs `extent` times with var = 0 … extent-1, and not at
-// all when extent <= 0. Iterations of Parallel and Vector loops are independent, except that a Vector loop may carry a
+// all when extent <= 0. A While runs with var = 0, 1 … as long as var < extent (where there is one) and then its condition
+// (where there is one) holds; the condition is evaluated before every iteration and once after the last, so its loads are in
+// bounds then too. A Let evaluates its Dim once, before its body. Iterations of Parallel and Vector loops are independent, except that a Vector loop may carry a
 // Reduce store. Integer and float arithmetic is that of expr/expr.h; a `Reduce` store may be reassociated, nothing else may.
 #pragma once
 #include <memory>
@@ -54,20 +56,20 @@ const char* name_of(StoreKind k);
 struct Stmt;
 using StmtPtr = std::shared_ptr<const Stmt>;
 
-enum class StmtKind : uint8_t { Block, For, Store, If, Alloc, Check };
+enum class StmtKind : uint8_t { Block, For, Store, If, Alloc, Check, Let, While };
 
 // One node type for all statements; which fields are set depends on `kind`.
 struct Stmt {
   StmtKind kind;
-  std::vector<StmtPtr> body;  // Block: in order; For, Alloc: one; If: then, and optionally else
-  // For
+  std::vector<StmtPtr> body;  // Block: in order; For, Alloc, Let, While: one; If: then, and optionally else
+  // For, While, Let
   SymbolId var = 0;
-  Dim extent;
+  Dim extent;  // Let: the value of `var`, which may read memory; While: null for no limit
   ForKind for_kind = ForKind::Serial;
   // Store: buffer[index] = value, or buffer[index] op= value
   BufferId buffer = 0;
   std::vector<Dim> index;
-  Scalar value;  // Store; If and Check: the condition (Bool)
+  Scalar value;  // Store; If, Check and While: the condition (Bool; While: null for true)
   StoreKind store_kind = StoreKind::Assign;
   // Alloc: declares `alloc` for its body
   std::shared_ptr<const Buffer> alloc;
@@ -82,6 +84,10 @@ StmtPtr make_store(BufferId buffer, std::vector<Dim> index, Scalar value, StoreK
 StmtPtr make_if(Scalar cond, StmtPtr then, StmtPtr otherwise = nullptr);
 StmtPtr make_alloc(Buffer buffer, StmtPtr body);
 StmtPtr make_check(Scalar cond, uint32_t fault, std::vector<Dim> values);
+StmtPtr make_let(SymbolId var, Dim value, StmtPtr body);
+StmtPtr make_while(SymbolId var, Dim limit, Scalar cond, StmtPtr body);
+
+bool binds_variable(const Stmt& s);  // For, While, Let
 
 struct Fault {
   std::string message;  // `{0}`, `{1}` … stand for the values of the Check

@@ -83,6 +83,8 @@ class Parser {
     }
     if (in_.lex.accept("for")) return for_loop();
     if (in_.lex.accept("if")) return if_statement();
+    if (in_.lex.accept("bind")) return bind();
+    if (in_.lex.accept("while")) return while_loop();
     if (in_.lex.is("local") || in_.lex.is("scratch")) return alloc();
     if (in_.lex.accept("check")) return check();
     if (in_.lex.peek().kind == TokenKind::Buffer) return store();
@@ -101,6 +103,38 @@ class Parser {
     TRY(in_.expect("{"));
     StmtPtr body = TRY(statements());
     return make_for(id, extent, kind, std::move(body));
+  }
+
+  // The symbol of that name, which is declared with these facts where it is new.
+  SymbolId variable(expr::SymbolInfo info) {
+    auto known = ctx_.find_symbol(info.name);
+    return known ? *known : *ctx_.symbol(std::move(info)).as_symbol();
+  }
+
+  Result<StmtPtr> bind() {
+    std::string var = TRY(in_.name());
+    TRY(in_.expect("="));
+    Dim value = TRY(in_.dim());
+    expr::Interval range = ctx_.range(value);
+    SymbolId id = variable({.name = var, .lo = range.lo, .hi = range.hi});
+    TRY(in_.expect("{"));
+    StmtPtr body = TRY(statements());
+    return make_let(id, value, std::move(body));
+  }
+
+  Result<StmtPtr> while_loop() {
+    std::string var = TRY(in_.name());
+    Dim limit;
+    if (in_.lex.accept("in")) limit = TRY(in_.dim());
+    expr::SymbolInfo info{.name = var};
+    if (limit) info.upper = limit - 1;
+    SymbolId id = variable(std::move(info));
+    Scalar cond;
+    if (in_.lex.accept("when")) cond = TRY(in_.condition());
+    in_.forget_lets();
+    TRY(in_.expect("{"));
+    StmtPtr body = TRY(statements());
+    return make_while(id, limit, cond, std::move(body));
   }
 
   Result<StmtPtr> if_statement() {

@@ -9,6 +9,8 @@
 //         if index(j) < index(n) { … } else { … }
 //         check index(i) < index(m) fault 0 (i, m)
 //         local %t: f32[14, 32] { … }
+//         bind k = value(%n[0]) { … }
+//         while i in m when %c[] { … }
 //
 // Inside brackets and after `in` stand Dims; elsewhere stand Scalars, whose literals carry their dtype. A `let` names a
 // subexpression that the next statement uses more than once. The text does not depend on ids: terms and factors of a Dim are
@@ -112,6 +114,19 @@ class Printer {
         braces(s->body[0], depth);
         out_ += "\n";
         break;
+      case StmtKind::Let:
+        line(depth, "bind " + quote_name(ctx_.info(s->var).name) + " = " + expr_.dim(s->extent) + " {");
+        braces(s->body[0], depth);
+        out_ += "\n";
+        break;
+      case StmtKind::While: {
+        std::string limit = s->extent ? " in " + expr_.dim(s->extent) : "";
+        std::string condition = s->value ? " when " + expr_.scalar(s->value) : "";
+        line(depth, "while " + quote_name(ctx_.info(s->var).name) + limit + condition + " {");
+        braces(s->body[0], depth);
+        out_ += "\n";
+        break;
+      }
       case StmtKind::Check:
         line(depth,
              "check " + expr_.scalar(s->value) + " fault " + std::to_string(s->fault) + " (" + expr_.list(s->index) + ")");

@@ -66,6 +66,27 @@ TEST(LoopText, EveryStatement) {
 )");
 }
 
+TEST(LoopText, StateLoops) {
+  expect_round_trip(R"(kernel w(%n: i64[1], %x: f32[m] out) {
+  local %go: bool[] {
+    %go[] = true
+    while i in m when %go[] {
+      bind k = value(%n[0]) - i {
+        %x[i] = cast.f32(index(k))
+      }
+      %go[] = index(i) < 7i64
+    }
+    while j when %x[0] < 3f32 {
+      %x[0] += 1f32
+    }
+    while `bind` in 3 {
+      %x[0] += 1f32
+    }
+  }
+}
+)");
+}
+
 TEST(LoopText, Constants) {
   expect_round_trip(R"(kernel c(%a: f32[] out, %b: f64[] out, %h: f16[] out, %g: bf16[] out, %u: u64[] out, %i: i8[] out) {
   %a[] = 0.1f32

@@ -13,7 +13,7 @@ class Verifier {
 
   Status run() {
     for_each(f_.body, [&](const Stmt& s) {
-      if (s.kind == StmtKind::For) loop_vars_.insert(s.var);
+      if (binds_variable(s)) loop_vars_.insert(s.var);
     });
     for (const Buffer& b : f_.params) {
       if (b.scope != Scope::Param) report("param %" + b.name + " has another scope");
@@ -84,6 +84,11 @@ class Verifier {
         statement(*s.body[0], false);
         buffers_.erase(s.alloc->id);
         break;
+      case StmtKind::Let:
+        dim(s.extent);
+        variable(s);
+        break;
+      case StmtKind::While: while_loop(s); break;
       case StmtKind::Check:
         condition(s, "a check");
         for (Dim d : s.index) dim(d);
@@ -117,11 +122,34 @@ class Verifier {
       if (!expr::loads_of(expr::make_index(s.extent)).empty())
         report("the extent of parallel loop " + name + " reads memory");
     }
+    bounded(s);
+    variable(s, outermost && s.for_kind == ForKind::Parallel);
+  }
+
+  // The condition sees the variable: before the first iteration it is 0, after the last the number of iterations.
+  void while_loop(const Stmt& s) {
+    if (s.extent) {
+      dim(s.extent);
+      bounded(s);
+    }
+    if (s.value) {
+      bool added = active_.insert(s.var).second;
+      condition(s, "a while");
+      if (added) active_.erase(s.var);
+    }
+    variable(s);
+  }
+
+  void bounded(const Stmt& s) {
     const auto& upper = ctx_.info(s.var).upper;
     if (upper && ctx_.less_equal(s.extent - 1, *upper) == expr::Tri::No)
-      report("loop " + name + " runs past the bound that is known of its variable");
-    if (!active_.insert(s.var).second) return report("variable " + name + " is bound twice in one nest");
-    statement(*s.body[0], outermost && s.for_kind == ForKind::Parallel);
+      report("loop " + ctx_.info(s.var).name + " runs past the bound that is known of its variable");
+  }
+
+  // The body, in which the variable is known.
+  void variable(const Stmt& s, bool outermost = false) {
+    if (!active_.insert(s.var).second) return report("variable " + ctx_.info(s.var).name + " is bound twice in one nest");
+    statement(*s.body[0], outermost);
     active_.erase(s.var);
   }
 

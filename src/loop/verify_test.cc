@@ -37,6 +37,14 @@ TEST(LoopVerify, Refuses) {
             "local buffer %t has a shape that is not constant");
   EXPECT_EQ(fault_of("kernel f(%x: f32[n] out) { for i in n { scratch %t: f32[i] { %x[0] = %t[0] } } }"),
             "the shape of %t uses the loop variable i");
+  EXPECT_EQ(fault_of("kernel f(%x: f32[n] out) { bind k = 3 { scratch %t: f32[k] { %x[0] = %t[0] } } }"),
+            "the shape of %t uses the loop variable k");
+  EXPECT_EQ(fault_of("kernel f(%x: f32[n] out) { bind k = 3 { %x[0] = 1f32 } %x[k] = 2f32 }"),
+            "variable k is read outside its loop");
+  EXPECT_EQ(fault_of("kernel f(%x: f32[n] out) { while i in n { while i in n { %x[0] = 1f32 } } }"),
+            "variable i is bound twice in one nest");
+  EXPECT_EQ(fault_of("kernel f(%x: f32[n] out) { while i in n { for parallel j in n { %x[j] = 1f32 } } }"),
+            "parallel loop j is not outermost");
   EXPECT_EQ(fault_of("kernel f(%x: f32[n] out) { check true fault 0 () }"), "a check names fault 0, which does not exist");
   EXPECT_EQ(fault_of("kernel f(%x: f32[n] out) { %x[0] and= 1f32 }"), "a logical store has a value that is not a bool");
   EXPECT_EQ(fault_of("kernel f(%x: f32[n] strides [1, 1] out) { }"), "strides of %x have another rank");

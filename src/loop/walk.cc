@@ -80,8 +80,15 @@ StmtPtr fresh_copy(const StmtPtr& root, expr::Context& ctx) {
   std::map<BufferId, BufferId> buffers;
   std::map<SymbolId, SymbolId> renamed;
   for_each(root, [&](const Stmt& s) {
-    if (s.kind == StmtKind::For && !renamed.count(s.var)) {
-      Dim fresh = ctx.index_symbol(ctx.info(s.var).name, expr::substitute(s.extent, vars));
+    if (binds_variable(s) && !renamed.count(s.var)) {
+      Dim fresh;
+      if (s.kind == StmtKind::For) {
+        fresh = ctx.index_symbol(ctx.info(s.var).name, expr::substitute(s.extent, vars));
+      } else {
+        expr::SymbolInfo info = ctx.info(s.var);
+        if (info.upper) info.upper = expr::substitute(*info.upper, vars);
+        fresh = ctx.symbol(std::move(info));
+      }
       vars[s.var] = fresh;
       renamed[s.var] = *fresh.as_symbol();
     }
@@ -94,7 +101,7 @@ StmtPtr fresh_copy(const StmtPtr& root, expr::Context& ctx) {
   StmtPtr copy = substitute(root, vars, buffers.empty() ? std::function<Scalar(Scalar)>{} : load);
   return rewrite(copy, [&](const StmtPtr& s) -> StmtPtr {
     Stmt c = *s;
-    if (s->kind == StmtKind::For) c.var = renamed.at(s->var);
+    if (binds_variable(*s)) c.var = renamed.at(s->var);
     if (auto it = buffers.find(s->buffer); s->kind == StmtKind::Store && it != buffers.end()) c.buffer = it->second;
     if (s->alloc) {
       Buffer b = *s->alloc;

@@ -8,14 +8,14 @@ namespace pliant::loop {
 
 // Every statement of the tree, parents before children, in program order.
 void for_each(const StmtPtr& root, const std::function<void(const Stmt&)>& f);
-// The Dims that the statement itself holds: the extent of a For, the indices of a Store, the values of a Check.
+// The Dims that the statement itself holds: the extent of a For or While, the value of a Let, the indices of a Store, the values of a Check.
 void for_each_dim(const Stmt& s, const std::function<void(Dim)>& f);
 
 // Rebuilds the tree bottom up: `f` gets each statement with its children already rewritten and returns what replaces it
 // (null drops it). Subtrees in which nothing changes are shared with the input.
 StmtPtr rewrite(const StmtPtr& root, const std::function<StmtPtr(const StmtPtr&)>& f);
-// The same statement over other children; gives `s` back when they are the same. Null children leave a Block; a For, Alloc
-// or If that loses its body becomes null.
+// The same statement over other children; gives `s` back when they are the same. Null children leave a Block; any other
+// statement that loses its body becomes null.
 StmtPtr with_body(const StmtPtr& s, std::vector<StmtPtr> body);
 
 // Replaces symbols in every Dim and Scalar, and Loads through `load` where given (see expr::substitute). Variables that

@@ -1,5 +1,6 @@
 // Lowering: one node of the fused graph to loop functions, through the strategies that fit it.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,9 +31,16 @@ struct Temporary {
   DType dtype;
   std::vector<expr::Dim> shape;
 };
+// `symbol` becomes known after the node's kernels: it is element `element` of an i64 temporary that they wrote.
+struct SymbolRead {
+  int32_t temporary = 0;
+  uint32_t element = 0;
+  expr::SymbolId symbol = 0;
+};
 struct LoweredNode {
   std::vector<LoweredKernel> kernels;
   std::vector<Temporary> temporaries;  // buffers between the node's kernels
+  std::vector<SymbolRead> reads;       // the sizes of the node's outputs do not depend on these symbols
 };
 // What a strategy sees: the node's computation as tensor expressions over its inputs.
 struct Problem {
@@ -63,5 +71,11 @@ struct ConstantValues {
 };
 Result<LoweredNode> lower_node(const graph::Function& f, const graph::Node& node, const ConstantValues& constants,
                                expr::Context& ctx, const codegen::Target& target, const Options& options);
+// Lowers a core.loop whose body has loop IR throughout to one kernel that runs the whole loop. Nothing when that is not
+// possible; `reason` then gets why. The node is as `lower_node` gets it: nodes of the body may be fused groups.
+Result<std::optional<LoweredNode>> lower_loop(const graph::Function& f, const graph::Node& node,
+                                              const ConstantValues& constants, expr::Context& ctx,
+                                              const codegen::Target& target, const Options& options,
+                                              std::string* reason = nullptr);
 
 }  // namespace pliant::lower
