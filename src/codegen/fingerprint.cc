@@ -122,6 +122,16 @@ class Writer {
         for (expr::Dim d : s.index) dim(d);
         scalar(s.value);
         break;
+      case loop::StmtKind::Let:
+        symbol(s.var);
+        dim(s.extent);
+        break;
+      case loop::StmtKind::While:
+        symbol(s.var);
+        number(s.extent ? 1 : 0);
+        if (s.extent) dim(s.extent);
+        if (s.value) scalar(s.value);
+        break;
       case loop::StmtKind::If: scalar(s.value); break;
       case loop::StmtKind::Alloc: buffer(*s.alloc); break;
       case loop::StmtKind::Check:

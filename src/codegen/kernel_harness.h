@@ -148,7 +148,7 @@ class Kernel {
     auto address = reinterpret_cast<uintptr_t>(scratch.data());
     fault_values.assign(8, 0);
     artifact::KernelFrame frame{pointers.data(), values.data(), scratch.data() + (64 - address % 64) % 64,
-                                fault_values.data()};
+                                fault_values.data(), nullptr};
     // In three slices, as threads would.
     const int64_t tasks = evaluate(task_count(function, ctx));
     for (int64_t k = 0; k < 3; ++k) {

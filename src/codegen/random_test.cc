@@ -98,7 +98,7 @@ class Generator {
   }
 
   std::string statement(int depth) {
-    switch (pick(0, depth > 0 ? 8 : 3)) {
+    switch (pick(0, depth > 0 ? 10 : 3)) {
       case 0: return "%y[r, " + element_ + "] = " + value(3);
       case 1: return "%y[r, " + element_ + "] += " + value(2) + " * " + value(1);
       case 2:
@@ -113,8 +113,25 @@ class Generator {
                t + "[mod(q, 2)] += " + t + "[1 - mod(q, 2)] * 0.25f32 } %y[r, " + element_ + "] = " + t + "[0] - " + t +
                "[1] }";
       }
+      case 8: return state_loop();
+      case 9: {
+        // What the body writes does not change what was read before.
+        const std::string k = "k" + std::to_string(++locals_);
+        return "bind " + k + " = mod(value(%i[" + index() + "]), n) { %y[r, " + element_ + "] += %x[" + k + "] " +
+               statements(depth - 1) + " %y[r, " + element_ + "] += neg(%x[" + k + "]) }";
+      }
       default: return "%t[r, 2*(" + element_ + ")] = " + value(2);
     }
+  }
+
+  // A loop that carries a number and the sum, and ends by its limit or by what it computes.
+  std::string state_loop() {
+    const std::string c = std::to_string(++locals_), t = "%t" + c, i = "i" + c;
+    std::string limit = chance(2) ? " in mod(n, 5)" : "";
+    std::string condition = limit.empty() || chance(2) ? " when " + t + "[0] < " + number(1, 6) + ".25f32" : "";
+    return "local " + t + ": f32[2] { " + t + "[0] = 0f32 " + t + "[1] = " + value(1) + " while " + i + limit + condition +
+           " { " + t + "[1] = " + t + "[1] * 0.5f32 + %x[mod(" + i + " + " + element_ + ", n)] " + t + "[0] = " + t +
+           "[0] + abs(%x[mod(" + i + ", n)]) + 0.5f32 } %y[r, " + element_ + "] = " + t + "[1] + " + t + "[0] }";
   }
 
   std::mt19937 rng_;

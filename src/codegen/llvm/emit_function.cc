@@ -39,6 +39,8 @@ llvm::Function* Emitter::begin_function(const std::string& symbol, llvm::Functio
   accesses_.clear();
   guard_ = {};
   guard_ids_.clear();
+  stop_ = nullptr;
+  stopped_ = nullptr;
   has_load_.clear();
   clear_memo();
   lanes_ = 0;
@@ -60,6 +62,11 @@ void Emitter::bind_buffers(const loop::Function& f, Value* frame) {
   }
   scratch_ = field(offsetof(artifact::KernelFrame, scratch));
   fault_values_ = field(offsetof(artifact::KernelFrame, fault_values));
+  bool has_while = false;
+  loop::for_each(f.body, [&](const loop::Stmt& s) { has_while |= s.kind == loop::StmtKind::While; });
+  if (!has_while) return;
+  stop_ = field(offsetof(artifact::KernelFrame, stop));
+  stop_ = b_.CreateSelect(b_.CreateIsNull(stop_), zeros(sizeof(int32_t)), stop_);
 }
 
 void Emitter::finish_alias_scopes() {

@@ -46,6 +46,8 @@ void Emitter::emit(const StmtPtr& s) {
       for (const StmtPtr& child : s->body) emit(child);
       return;
     case StmtKind::For: return emit_for(*s);
+    case StmtKind::While: return emit_while(*s);
+    case StmtKind::Let: return emit_let(*s);
     case StmtKind::Store: return emit_store(*s);
     case StmtKind::If: return emit_if(*s);
     case StmtKind::Alloc: return emit_alloc(*s);
@@ -91,6 +93,57 @@ void Emitter::emit_for(const Stmt& s) {
   emit_serial_loop(s.var, uniform_dim(s.extent), ctx_.range(s.extent).lo >= 1, [&] { emit(s.body[0]); });
 }
 
+void Emitter::emit_let(const Stmt& s) {
+  clear_memo();
+  Value* v = uniform_dim(s.extent);
+  hoist_->keep_here(v);
+  clear_memo();  // the value was read once; the body may write what it was read from
+  bind(s.var, v, [&] { emit(s.body[0]); });
+}
+
+void Emitter::emit_while(const Stmt& s) {
+  PLIANT_CHECK(!lanes_) << "a while inside a vector loop";
+  clear_memo();  // the limit may read memory
+  Value* limit = s.extent ? uniform_dim(s.extent) : nullptr;
+  auto goes_on = [&](Value* index) -> Value* {
+    clear_memo();
+    Value* holds = limit ? b_.CreateICmpSLT(index, limit) : b_.getTrue();
+    if (!s.value) return holds;
+    Value* condition = nullptr;
+    bind(s.var, index, [&] { condition = emit(s.value).v; });
+    clear_memo();
+    return limit ? b_.CreateAnd(holds, condition) : condition;
+  };
+  auto* loop = llvm::BasicBlock::Create(llvm_, ctx_.info(s.var).name, function_);
+  auto* latch = llvm::BasicBlock::Create(llvm_, "latch", function_);
+  auto* done = llvm::BasicBlock::Create(llvm_, "done", function_);
+  Value* enters = goes_on(hoist_->constant(0));
+  b_.CreateCondBr(enters, loop, done);
+  llvm::BasicBlock* from = b_.GetInsertBlock();
+  hoist_->enter(loop);
+  auto* i = b_.CreatePHI(b_.getInt64Ty(), 2, ctx_.info(s.var).name);
+  hoist_->define(i);
+  i->addIncoming(hoist_->constant(0), from);
+  bind(s.var, i, [&] { emit(s.body[0]); });
+  // The flag is looked at after the body: what stands before in the body is known to run and can leave the loop.
+  Value* flag = b_.CreateAlignedLoad(b_.getInt32Ty(), stop_, llvm::Align(4), /*isVolatile=*/true);
+  b_.CreateCondBr(b_.CreateIsNull(flag), latch, stopped_block(), llvm::MDBuilder(llvm_).createBranchWeights(1 << 20, 1));
+  b_.SetInsertPoint(latch);
+  Value* next = b_.CreateAdd(i, hoist_->constant(1), "", true, true);
+  Value* again = goes_on(next);
+  i->addIncoming(next, b_.GetInsertBlock());
+  b_.CreateCondBr(again, loop, done);
+  hoist_->leave(done);
+  clear_memo();
+}
+
+llvm::BasicBlock* Emitter::stopped_block() {
+  if (stopped_) return stopped_;
+  stopped_ = llvm::BasicBlock::Create(llvm_, "stopped", function_);
+  llvm::IRBuilder<>(stopped_).CreateRet(b_.getInt32(artifact::kKernelStopped));
+  return stopped_;
+}
+
 void Emitter::emit_vector_for(const Stmt& s) {
   // In pieces of a power of two lanes: other vector types are widened or taken apart by the code generator.
   const int64_t n = s.extent.const_value();
@@ -126,6 +179,7 @@ bool Emitter::can_vectorize(const Stmt& s) const {
       written[x.alloc->id] = true;
       if (x.alloc->scope != loop::Scope::Local) possible = false;
     }
+    if (x.kind == StmtKind::While || x.kind == StmtKind::Let) possible = false;
   });
   loop::for_each(s.body[0], [&](const Stmt& x) {
     if (x.kind != StmtKind::For) return;

@@ -62,6 +62,10 @@ class Emitter {
   // emit_stmt.cc
   void emit(const loop::StmtPtr& s);
   void emit_for(const loop::Stmt& s);
+  void emit_let(const loop::Stmt& s);
+  void emit_while(const loop::Stmt& s);
+  // Where a loop goes that was asked to stop.
+  llvm::BasicBlock* stopped_block();
   void emit_vector_for(const loop::Stmt& s);
   void emit_serial_loop(expr::SymbolId var, llvm::Value* extent, bool runs_once, const std::function<void()>& body);
   void emit_if(const loop::Stmt& s);
@@ -191,6 +195,8 @@ class Emitter {
   std::map<loop::BufferId, expr::Dim> scratch_offsets_;
   llvm::Value* scratch_ = nullptr;
   llvm::Value* fault_values_ = nullptr;
+  llvm::Value* stop_ = nullptr;  // the address of the flag, where the function has a While
+  llvm::BasicBlock* stopped_ = nullptr;
   llvm::MDNode* alias_domain_ = nullptr;
   std::vector<std::pair<llvm::Instruction*, loop::BufferId>> accesses_;
   int64_t lanes_ = 0;  // of the vector loop being emitted, 0 outside

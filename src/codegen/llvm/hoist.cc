@@ -37,6 +37,10 @@ Value* Hoister::define(Value* v) {
   return v;
 }
 
+void Hoister::keep_here(Value* v) {
+  if (!llvm::isa<llvm::Constant>(v)) levels_.try_emplace(v, level(v));
+}
+
 unsigned Hoister::level(Value* v) const {
   if (auto it = levels_.find(v); it != levels_.end()) return it->second;
   return llvm::isa<llvm::Instruction>(v) ? static_cast<unsigned>(scopes_.size() - 1) : 0;

@@ -26,6 +26,8 @@ class Hoister {
   void leave_to_sibling(llvm::BasicBlock* block);
   // `v` was made in the innermost scope by something else than this class.
   llvm::Value* define(llvm::Value* v);
+  // The same for a value that may have been placed further out, which then stays there.
+  void keep_here(llvm::Value* v);
   unsigned level(llvm::Value* v) const;
 
   llvm::Value* constant(int64_t v) const { return b_.getInt64(static_cast<uint64_t>(v)); }
