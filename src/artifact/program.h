@@ -81,8 +81,9 @@ struct ConstantDesc {
   uint64_t bytes = 0;
 };
 
+// Grow names a growable block of the running function; Param and Result what its caller gave it.
 struct Arg {
-  enum class Kind : uint8_t { Input, Output, Buffer, Constant };
+  enum class Kind : uint8_t { Input, Output, Buffer, Constant, Grow, Param, Result };
   Kind kind = Kind::Buffer;
   uint32_t index = 0;
   Int byte_offset;
@@ -131,6 +132,49 @@ struct ReadDesc {
   DType dtype = DType::I64;
   uint32_t element = 0;
   uint32_t slot = 0;
+  std::string where;
+};
+
+// Makes the growable block `to` (kind Grow, or Result where the caller gave one) hold at least `bytes`; what it holds stays.
+struct ReserveDesc {
+  Arg to;
+  Int bytes;
+  std::string where;
+};
+// The end of a run that cannot go on. `message` may hold {0}, {1} … for `values`.
+struct FailDesc {
+  std::string where;
+  std::string message;
+  std::vector<Int> values;
+};
+// Code [first, last] is a loop whose slot `index` holds the number of the iteration: messages name both.
+struct LoopDesc {
+  uint32_t first = 0, last = 0;
+  uint32_t index = 0;
+  std::string where;
+};
+// A function: code [first, last], entered at `first` through Invoke, left by Return. It has slots, growable blocks and
+// buffers of its own, one set a call in flight; its buffers are [first_buffer, first_buffer + buffer_count) of the table.
+// Slots, epochs and growable blocks count from 0. The code of all functions follows the entry's without gaps.
+struct FunctionDesc {
+  std::string name;
+  uint32_t first = 0, last = 0;
+  uint32_t slot_count = 0;
+  uint32_t grow_count = 0;
+  uint32_t first_buffer = 0, buffer_count = 0;
+  uint32_t param_count = 0, result_count = 0;
+};
+// Calls functions[function]: slots[i] of the callee are `ints`, its Params `args`, its Results `results`; on return the
+// caller's slot `to` gets the callee's slot `from`.
+struct InvokeDesc {
+  struct SlotResult {
+    uint32_t from = 0, to = 0;
+  };
+  uint32_t function = 0;
+  std::vector<Int> ints;
+  std::vector<Arg> args, results;
+  std::vector<SlotResult> slot_results;
+  std::string where;
 };
 
 enum class Opcode : uint8_t {
@@ -183,6 +227,12 @@ struct Program {
   std::vector<ExternDesc> externs;
   std::vector<CopyDesc> copies;
   std::vector<ReadDesc> reads;
+  std::vector<ReserveDesc> reserves;
+  std::vector<FailDesc> fails;
+  std::vector<LoopDesc> loops;
+  std::vector<FunctionDesc> functions;
+  std::vector<InvokeDesc> invokes;
+  uint32_t grow_count = 0;  // growable blocks of the entry
   std::vector<Instr> code;
   std::vector<ConstantDesc> constants;
   NativeImage image;
@@ -190,8 +240,8 @@ struct Program {
 
 // The binary interface between a native kernel and the runtime:
 //   uint32_t kernel(const KernelFrame* frame, int64_t task_begin, int64_t task_end)
-// runs tasks [task_begin, task_end) and gives 0, 1 + the number of the fault that stopped it, or kKernelStopped. Kernels write
-// nothing but their output buffers, their scratch and the fault values.
+// runs tasks [task_begin, task_end) and gives 0, 1 + the number of the fault that stopped it, or kKernelStopped. Kernels
+// write nothing but their output buffers, their scratch and the fault values.
 struct KernelFrame {
   void* const* buffers;   // one an argument
   const int64_t* ints;    // values of CallDesc::ints

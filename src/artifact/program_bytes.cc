@@ -19,7 +19,7 @@ constexpr int kOpcodeCount = 0
 // How many enumerators each enum on disk has.
 constexpr int limit_of(DType) { return kDTypeCount; }
 constexpr int limit_of(Check::Kind) { return 3; }
-constexpr int limit_of(Arg::Kind) { return 4; }
+constexpr int limit_of(Arg::Kind) { return 7; }
 constexpr int limit_of(TensorDesc::Kind) { return 4; }
 constexpr int limit_of(Opcode) { return kOpcodeCount; }
 constexpr int limit_of(Relocation::Kind) { return 2; }
@@ -41,14 +41,22 @@ void fields(auto& a, Is<ExternDesc> auto& x) {
     x.list_inputs, x.list_outputs);
 }
 void fields(auto& a, Is<CopyDesc> auto& x) { a(x.from, x.to, x.bytes); }
-void fields(auto& a, Is<ReadDesc> auto& x) { a(x.from, x.dtype, x.element, x.slot); }
+void fields(auto& a, Is<ReadDesc> auto& x) { a(x.from, x.dtype, x.element, x.slot, x.where); }
+void fields(auto& a, Is<ReserveDesc> auto& x) { a(x.to, x.bytes, x.where); }
+void fields(auto& a, Is<FailDesc> auto& x) { a(x.where, x.message, x.values); }
+void fields(auto& a, Is<LoopDesc> auto& x) { a(x.first, x.last, x.index, x.where); }
+void fields(auto& a, Is<FunctionDesc> auto& x) {
+  a(x.name, x.first, x.last, x.slot_count, x.grow_count, x.first_buffer, x.buffer_count, x.param_count, x.result_count);
+}
+void fields(auto& a, Is<InvokeDesc::SlotResult> auto& x) { a(x.from, x.to); }
+void fields(auto& a, Is<InvokeDesc> auto& x) { a(x.function, x.ints, x.args, x.results, x.slot_results, x.where); }
 void fields(auto& a, Is<Instr> auto& x) { a(x.op, x.a, x.b, x.c); }
 void fields(auto& a, Is<Relocation> auto& x) { a(x.kind, x.offset, x.addend); }
 void fields(auto& a, Is<Program> auto& x) {
   a(x.image.target, x.image.features);
   a(x.model, x.producer, x.precision, x.slot_count, x.key_slots, x.slot_names, x.list_count, x.inputs, x.outputs, x.binds,
-    x.shape_programs, x.buffers, x.kernels, x.calls, x.externs, x.copies, x.reads, x.code, x.constants, x.image.relocations,
-    x.image.imports);
+    x.shape_programs, x.buffers, x.kernels, x.calls, x.externs, x.copies, x.reads, x.reserves, x.fails, x.loops, x.functions,
+    x.invokes, x.grow_count, x.code, x.constants, x.image.relocations, x.image.imports);
 }
 
 class Encoder {
