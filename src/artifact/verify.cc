@@ -1,32 +1,23 @@
 #include "artifact/verify.h"
 
-#include <bitset>
+#include <algorithm>
 #include <vector>
 
 #include "artifact/file.h"
+#include "artifact/verify_code.h"
 
 namespace pliant::artifact {
 namespace {
 
-struct OpcodeRow {
-  const char* name;
-  const char* operands;
-};
-constexpr OpcodeRow kOpcodes[] = {
-#define PLIANT_OPCODE(name, operands, doc) {#name, operands},
-#include "artifact/opcodes.def"
-#undef PLIANT_OPCODE
-};
-
-using Epochs = std::bitset<kMaxEpochs>;
-
 class Verifier {
  public:
   Verifier(const Program& program, uint64_t constants_bytes, std::string& error)
-      : p_(program), constants_bytes_(constants_bytes), error_(error) {}
+      : p_(program), constants_bytes_(constants_bytes), error_(error), most_slots_(program.slot_count) {
+    for (const FunctionDesc& f : program.functions) most_slots_ = std::max(most_slots_, f.slot_count);
+  }
   bool run() {
     return sizes() && image() && constants() && descs() && binds() && shapes() && buffers() && calls() && externs() &&
-           copies() && reads() && code() && buffer_uses();
+           copies() && reads() && control() && functions() && invokes() && verify_code(p_, error_);
   }
 
  private:
@@ -34,7 +25,7 @@ class Verifier {
     error_ = "the program is malformed: " + what + " " + std::to_string(index) + " " + fault;
     return false;
   }
-  bool is_valid(const Int& i) const { return !i.is_slot || (i.value >= 0 && i.value < p_.slot_count); }
+  bool is_valid(const Int& i) const { return !i.is_slot || (i.value >= 0 && i.value < most_slots_); }
   bool is_size(const Int& i) const { return is_valid(i) && (i.is_slot || i.value >= 0); }
   bool is_code(uint64_t offset) const { return offset < p_.image.text.size(); }
   bool are_valid(const std::vector<Int>& ints) const {
@@ -52,16 +43,23 @@ class Verifier {
       case Arg::Kind::Output: return is_tensor(p_.outputs, a.index) && is_size(a.byte_offset);
       case Arg::Kind::Buffer: n = p_.buffers.size(); break;
       case Arg::Kind::Constant: n = p_.constants.size(); break;
+      case Arg::Kind::Grow:
+      case Arg::Kind::Param:
+      case Arg::Kind::Result: return is_size(a.byte_offset);  // how many there are depends on the function
     }
     return a.index < n && is_size(a.byte_offset);
   }
-  static bool is_writable(const Arg& a) { return a.kind == Arg::Kind::Output || a.kind == Arg::Kind::Buffer; }
+  static bool is_writable(const Arg& a) {
+    return a.kind == Arg::Kind::Output || a.kind == Arg::Kind::Buffer || a.kind == Arg::Kind::Grow ||
+           a.kind == Arg::Kind::Result;
+  }
 
   bool sizes() {
-    if (p_.slot_count > kMaxSlots) return fail("slot count", p_.slot_count, "is over the limit");
+    if (most_slots_ > kMaxSlots) return fail("slot count", most_slots_, "is over the limit");
     if (p_.key_slots > p_.slot_count) return fail("key slot count", p_.key_slots, "is over the slot count");
     if (p_.slot_names.size() != p_.key_slots)
       return fail("slot name count", p_.slot_names.size(), "is not the key slot count");
+    if (p_.grow_count > kMaxGrows) return fail("growable block count", p_.grow_count, "is over the limit");
     if (p_.list_count > kMaxLists) return fail("list count", p_.list_count, "is over the limit");
     if (p_.code.empty() || p_.code.size() > kMaxCode) return fail("code size", p_.code.size(), "is out of range");
     return true;
@@ -185,7 +183,7 @@ class Verifier {
       }
       if (!are_valid(e.ints)) return fail("runtime call", i, "has a bad integer");
       for (uint32_t s : e.result_slots)
-        if (s >= p_.slot_count) return fail("runtime call", i, "gives a result to no slot");
+        if (s >= most_slots_) return fail("runtime call", i, "gives a result to no slot");
       for (const auto& lists : {e.list_inputs, e.list_outputs})
         for (uint32_t r : lists)
           if (r >= p_.list_count) return fail("runtime call", i, "names no list register");
@@ -203,93 +201,59 @@ class Verifier {
   bool reads() {
     for (size_t i = 0; i < p_.reads.size(); ++i) {
       const ReadDesc& r = p_.reads[i];
-      if (!is_valid(r.from) || is_float(r.dtype) || r.slot >= p_.slot_count) return fail("read", i, "is bad");
+      if (!is_valid(r.from) || is_float(r.dtype) || r.slot >= most_slots_) return fail("read", i, "is bad");
     }
     return true;
   }
 
-  bool is_operand(char letter, uint16_t v) const {
-    switch (letter) {
-      case 'f': return v < p_.shape_programs.size();
-      case 'e': return v < kMaxEpochs;
-      case 'k': return v < p_.calls.size();
-      case 'x': return v < p_.externs.size();
-      case 'y': return v < p_.copies.size();
-      case 'r': return v < p_.reads.size();
-      case 's': return v < p_.slot_count;
-      case 'j': return v < p_.code.size();
-      default: return true;
+  bool control() {
+    for (size_t i = 0; i < p_.reserves.size(); ++i) {
+      const ReserveDesc& r = p_.reserves[i];
+      const bool grows = r.to.kind == Arg::Kind::Grow || r.to.kind == Arg::Kind::Result;
+      if (!grows || !is_valid(r.to) || !is_size(r.bytes)) return fail("reserve", i, "is bad");
     }
-  }
-  bool code() {
-    for (size_t i = 0; i < p_.code.size(); ++i) {
-      const Instr& in = p_.code[i];
-      const OpcodeRow& row = kOpcodes[static_cast<size_t>(in.op)];
-      if (!is_operand(row.operands[0], in.a) || !is_operand(row.operands[1], in.b) || !is_operand(row.operands[2], in.c))
-        return fail("instruction", i, std::string("(") + row.name + ") has an operand out of range");
-    }
-    const Opcode last = p_.code.back().op;
-    if (last != Opcode::Return && last != Opcode::Jump)
-      return fail("instruction", p_.code.size() - 1, "is the last but falls through");
+    for (size_t i = 0; i < p_.fails.size(); ++i)
+      if (!are_valid(p_.fails[i].values) || p_.fails[i].values.size() > kMaxFailValues)
+        return fail("fail", i, "has bad values");
     return true;
   }
 
-  bool is_usable(const Arg& a, size_t at, const Epochs& planned) const {
-    if (a.kind != Arg::Kind::Buffer) return true;
-    const BufferDesc& b = p_.buffers[a.index];
-    return planned[b.epoch] && b.first <= at && at <= b.last;
-  }
-  bool are_usable(const std::vector<Arg>& args, size_t at, const Epochs& planned) const {
-    for (const Arg& a : args)
-      if (!is_usable(a, at, planned)) return false;
+  // The functions' code and buffers follow the entry's and each other's without gaps.
+  bool functions() {
+    size_t code = p_.functions.empty() ? p_.code.size() : p_.functions[0].first;
+    size_t buffers = p_.functions.empty() ? p_.buffers.size() : p_.functions[0].first_buffer;
+    if (code == 0) return fail("function", 0, "leaves no code to the entry");
+    for (size_t i = 0; i < p_.functions.size(); ++i) {
+      const FunctionDesc& f = p_.functions[i];
+      if (f.first != code || f.last < f.first || f.last >= p_.code.size())
+        return fail("function", i, "has a bad code range");
+      if (f.first_buffer != buffers || f.buffer_count > p_.buffers.size() - buffers)
+        return fail("function", i, "has a bad range of buffers");
+      if (f.grow_count > kMaxGrows || f.param_count > kMaxGrows || f.result_count > kMaxGrows)
+        return fail("function", i, "has too many params, results or growable blocks");
+      code = f.last + size_t{1};
+      buffers += f.buffer_count;
+    }
+    if (code != p_.code.size() || buffers != p_.buffers.size())
+      return fail("function count", p_.functions.size(), "does not cover the code and the buffers");
     return true;
   }
-  bool uses_fit(size_t at, const Epochs& planned) const {
-    const Instr& in = p_.code[at];
-    switch (in.op) {
-      case Opcode::Call: return are_usable(p_.calls[in.a].args, at, planned);
-      case Opcode::Extern:
-        return are_usable(p_.externs[in.a].inputs, at, planned) && are_usable(p_.externs[in.a].outputs, at, planned);
-      case Opcode::Copy: return is_usable(p_.copies[in.a].from, at, planned) && is_usable(p_.copies[in.a].to, at, planned);
-      case Opcode::Read: return is_usable(p_.reads[in.a].from, at, planned);
-      default: return true;
+  bool invokes() {
+    for (size_t i = 0; i < p_.invokes.size(); ++i) {
+      const InvokeDesc& v = p_.invokes[i];
+      if (v.function >= p_.functions.size() || !are_valid(v.ints)) return fail("invoke", i, "names no function or slot");
+      for (const Arg& a : v.args)
+        if (!is_valid(a)) return fail("invoke", i, "has a bad argument");
+      for (const Arg& a : v.results)
+        if (!is_valid(a) || !is_writable(a)) return fail("invoke", i, "has a bad result");
     }
-  }
-
-  // Forward data flow: the epochs planned on every path to each instruction, the intersection where paths meet.
-  bool buffer_uses() {
-    const size_t n = p_.code.size();
-    std::vector<Epochs> before(n);
-    std::vector<bool> reached(n), queued(n);
-    std::vector<uint32_t> todo;
-    auto flow = [&](size_t to, const Epochs& state) {
-      const Epochs met = reached[to] ? before[to] & state : state;
-      if (reached[to] && met == before[to]) return;
-      reached[to] = true;
-      before[to] = met;
-      if (!queued[to]) todo.push_back(static_cast<uint32_t>(to));
-      queued[to] = true;
-    };
-    flow(0, Epochs());
-    while (!todo.empty()) {
-      const size_t at = todo.back();
-      todo.pop_back();
-      queued[at] = false;
-      const Instr& in = p_.code[at];
-      Epochs state = before[at];
-      if (in.op == Opcode::Plan) state.set(in.a);
-      if (in.op == Opcode::Return) continue;
-      if (in.op != Opcode::Jump) flow(at + 1, state);
-      if (in.op == Opcode::Jump || in.op == Opcode::JumpZero) flow(in.a, state);
-    }
-    for (size_t at = 0; at < n; ++at)
-      if (reached[at] && !uses_fit(at, before[at])) return fail("instruction", at, "uses a buffer that holds nothing there");
     return true;
   }
 
   const Program& p_;
   uint64_t constants_bytes_;
   std::string& error_;
+  uint32_t most_slots_;  // of any function
 };
 
 }  // namespace

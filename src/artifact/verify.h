@@ -11,13 +11,16 @@ namespace pliant::artifact {
 inline constexpr size_t kMaxCode = 65536;  // code positions are 16 bits
 inline constexpr uint32_t kMaxSlots = 1u << 20;
 inline constexpr uint32_t kMaxLists = 1u << 16;
-inline constexpr uint32_t kMaxEpochs = 512;
+inline constexpr uint32_t kMaxEpochs = 512;  // of one function
+inline constexpr uint32_t kMaxGrows = 1u << 16;
+inline constexpr size_t kMaxFailValues = 8;
 
 // Holds when
-//   every table index, slot, key slot and code position is in range, and code ends in Return or Jump;
+//   every table index, slot, key slot and code position is in range, those of an instruction within its function's, and the
+//   code of a function does not run on into what follows;
 //   every key slot is bound, and binds fit their inputs;
 //   every buffer is used only inside [first, last] and only where its epoch has been planned on every path;
-//   copies, reads and runtime functions write nothing but buffers and outputs;
+//   copies, runtime functions and the results of calls write nothing but buffers, outputs, growable blocks and results;
 //   code offsets lie in `text`, relocations in `data`.
 // `constants_bytes` is the size of the constants section. False with one sentence in `error`.
 bool verify(const Program& program, uint64_t constants_bytes, std::string& error);
