@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "graph/cursor.h"
+#include "graph/list_type.h"
 #include "graph/parse_constant.h"
 #include "graph/text.h"
 
@@ -54,6 +55,7 @@ class Parser {
 
 Result<Dim> Parser::parse_dim() {
   std::string text(in_.dim_text());
+  if (text == "?") return any_size(ctx_);
   auto dim = ctx_.parse_dim(text);
   if (!dim.ok()) return in_.fail("in dim '" + text + "': " + dim.error().diagnostics.at(0).message);
   return dim.take();
@@ -88,6 +90,8 @@ Result<Type> Parser::parse_type() {
   auto dtype = dtype_named(name);
   if (!dtype) return in_.fail("'" + name + "' is no type");
   TRY(in_.expect("["));
+  if (in_.accept("*]")) return Type{TensorType{*dtype, {}, Rank::Any}};
+  if (in_.accept("-]")) return Type{TensorType{*dtype, {}, Rank::None}};
   return make_tensor_type(*dtype, TRY(parse_dims("]")));
 }
 

@@ -1,4 +1,4 @@
-#include "graph/graph.h"
+#include "graph/list_type.h"
 
 namespace pliant::graph {
 namespace {
@@ -22,7 +22,9 @@ Type make_tensor_type(DType t, Shape shape) { return Type{TensorType{t, std::mov
 std::string print(const Type& t) {
   if (const auto* tensor = std::get_if<TensorType>(&t.v)) {
     std::string out = std::string(name_of(tensor->dtype)) + "[";
-    for (size_t i = 0; i < tensor->shape.size(); ++i) out += (i ? ", " : "") + tensor->shape[i].str();
+    if (tensor->rank != Rank::Known) out += tensor->rank == Rank::Any ? "*" : "-";
+    for (size_t i = 0; i < tensor->shape.size(); ++i)
+      out += (i ? ", " : "") + (is_any_size(tensor->shape[i]) ? "?" : tensor->shape[i].str());
     return out + "]";
   }
   if (const auto* s = std::get_if<SequenceType>(&t.v)) return "seq<" + print(*s->element) + ">";

@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "graph/list_type.h"
+
 namespace pliant::graph {
 namespace {
 
@@ -29,7 +31,8 @@ void for_each_node(const Function& f, const std::function<void(const Node&)>& vi
 
 void for_each_dim(const Type& t, const std::function<void(Dim)>& visit) {
   if (const auto* tensor = t.tensor()) {
-    for (Dim d : tensor->shape) visit(d);
+    for (Dim d : tensor->shape)
+      if (!d || !is_any_size(d)) visit(d);
   } else if (const auto* s = std::get_if<SequenceType>(&t.v)) {
     for_each_dim(*s->element, visit);
   } else if (const auto* o = std::get_if<OptionalType>(&t.v)) {
