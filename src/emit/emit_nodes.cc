@@ -1,6 +1,6 @@
 #include "codegen/frame.h"
 #include "emit/emitter.h"
-#include "emit/view.h"
+#include "lower/view.h"
 
 namespace pliant::emit {
 
@@ -21,10 +21,10 @@ Status Emitter::emit_node(const Node& n) {
     return ok();
   }
   if (n.op == "core.read_dims") return emit_read(n);
-  if (auto view = view_of(n, f_, ctx_)) {
+  if (auto view = lower::view_of(n, f_, ctx_)) {
     ValueId v = n.inputs[0];
     if (view->is_whole() && constants_.by_value[v])
-      constants_.by_value[n.outputs[0]] = with_shape(constants_.by_value[v], f_.tensor_type(n.outputs[0]));
+      constants_.by_value[n.outputs[0]] = lower::with_shape(constants_.by_value[v], f_.tensor_type(n.outputs[0]));
     arg_of_value(v);
     storage_[n.outputs[0]] = storage_[v];
     storage_[n.outputs[0]].offset = storage_[v].offset + view->byte_offset;

@@ -1,5 +1,5 @@
 #include "emit/emitter.h"
-#include "emit/view.h"
+#include "lower/view.h"
 
 namespace pliant::emit {
 
@@ -7,7 +7,7 @@ namespace pliant::emit {
 void Emitter::plan_results() {
   std::map<ValueId, ValueId> view_of;
   for (const Node& n : f_.nodes)
-    if (n.outputs.size() == 1 && is_whole_view(n)) view_of[n.outputs[0]] = n.inputs[0];
+    if (n.outputs.size() == 1 && lower::is_whole_view(n)) view_of[n.outputs[0]] = n.inputs[0];
   std::set<ValueId> params(f_.params.begin(), f_.params.end());
   for (uint32_t i = 0; i < f_.results.size(); ++i) {
     ValueId v = f_.results[i];

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "emit/view.h"
+#include "lower/view.h"
 #include "graph/visit.h"
 
 namespace pliant::emit {

@@ -1,6 +1,6 @@
-#include "emit/view.h"
+#include "lower/view.h"
 
-namespace pliant::emit {
+namespace pliant::lower {
 
 bool is_whole_view(const graph::Node& n) { return n.op == "array.reshape" || n.op == "math.identity"; }
 
@@ -53,4 +53,4 @@ graph::ConstantPtr with_shape(const graph::ConstantPtr& c, const graph::TensorTy
   return out;
 }
 
-}  // namespace pliant::emit
+}  // namespace pliant::lower

@@ -4,7 +4,7 @@
 
 #include "graph/graph.h"
 
-namespace pliant::emit {
+namespace pliant::lower {
 
 using expr::Dim;
 
@@ -20,4 +20,4 @@ bool is_whole_view(const graph::Node& n);
 // The same bytes under another shape of constant sizes; null when a size is symbolic.
 graph::ConstantPtr with_shape(const graph::ConstantPtr& c, const graph::TensorType& t);
 
-}  // namespace pliant::emit
+}  // namespace pliant::lower
