@@ -25,7 +25,8 @@ pliant_status null_argument(const char* function) {
 LoadOptions read_options(const pliant_load_options* options) {
   pliant_load_options o = {};
   if (options != nullptr) std::memcpy(&o, options, std::min(options->struct_size, sizeof o));
-  return {o.threads, (o.flags & PLIANT_LOAD_SKIP_DIGEST) == 0, (o.flags & PLIANT_LOAD_HUGE_PAGES) != 0};
+  return {o.threads, (o.flags & PLIANT_LOAD_SKIP_DIGEST) == 0, (o.flags & PLIANT_LOAD_HUGE_PAGES) != 0,
+          o.memory_limit > 0 ? o.memory_limit : UINT64_MAX};
 }
 
 // Writes as much of a description as the caller's struct has room for.
@@ -85,6 +86,7 @@ const char* pliant_status_name(pliant_status status) {
     case PLIANT_RUN_FAULT: return "run fault";
     case PLIANT_OUT_OF_MEMORY: return "out of memory";
     case PLIANT_BUFFER_TOO_SMALL: return "buffer too small";
+    case PLIANT_CANCELLED: return "cancelled";
   }
   return "unknown status";
 }
@@ -186,13 +188,24 @@ void pliant_release_buffer(pliant_buffer* buffer) {
 
 pliant_status pliant_run(pliant_model* model, const pliant_input* inputs, size_t input_count, pliant_output* outputs,
                          size_t output_count) {
+  return pliant_run_with(model, inputs, input_count, outputs, output_count, nullptr);
+}
+
+pliant_status pliant_run_with(pliant_model* model, const pliant_input* inputs, size_t input_count, pliant_output* outputs,
+                              size_t output_count, const pliant_run_options* options) {
   if (model == nullptr || (inputs == nullptr && input_count > 0) || (outputs == nullptr && output_count > 0))
     return null_argument("pliant_run");
   const size_t expected = model->program.outputs.size();
   if (output_count != expected)
     return fail(PLIANT_INVALID_ARGUMENT, "pliant_run was given room for %zu outputs but the model has %zu", output_count,
                 expected);
-  return pliant::runtime::run_model(*model, inputs, input_count, outputs);
+  pliant_run_options o = {};
+  if (options != nullptr) std::memcpy(&o, options, std::min(options->struct_size, sizeof o));
+  return pliant::runtime::run_model(*model, inputs, input_count, outputs,
+                                    {o.stop, o.memory_limit > 0 ? o.memory_limit : model->memory_limit});
+}
+void pliant_cancel(pliant_model* model) {
+  if (model != nullptr) model->cancel();
 }
 
 int32_t pliant_cpu_has(const char* feature) {

@@ -113,6 +113,14 @@ pliant_status Arena::commit(uint64_t bytes, bool pinned) {
   return PLIANT_OK;
 }
 
+void Arena::shrink(uint64_t bytes) {
+  const uint64_t until = round_up(bytes, kHugePage);
+  if (until >= committed_) return;
+  madvise(base_ + until, committed_ - until, MADV_DONTNEED);
+  mprotect(base_ + until, committed_ - until, PROT_NONE);
+  committed_ = until;
+}
+
 pliant_buffer* BlockPool::allocate(uint64_t bytes) {
   if (bytes > kAddressSpace) return nullptr;
   const uint64_t capacity = round_up(std::max<uint64_t>(bytes, 1), kAlignment);

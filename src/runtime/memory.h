@@ -40,6 +40,8 @@ class Arena {
   ~Arena();
   // Makes [base, base + bytes) usable. The contents are kept unless the base moves; `pinned` refuses to move it.
   pliant_status commit(uint64_t bytes, bool pinned);
+  // Gives memory past the first `bytes` back to the system; the base stays.
+  void shrink(uint64_t bytes);
   std::byte* base() const { return base_; }
   uint64_t committed() const { return committed_; }
   uint32_t generation() const { return generation_; }

@@ -4,13 +4,13 @@
 #include <cinttypes>
 #include <cstring>
 
+#include "artifact/verify_code.h"
 #include "runtime/cpu.h"
 #include "runtime/machine.h"
 
 namespace pliant::runtime {
 namespace {
 
-using artifact::Instr;
 using artifact::Opcode;
 using artifact::Program;
 
@@ -49,25 +49,26 @@ pliant_status resolve_externs(Model& m) {
   return PLIANT_OK;
 }
 
-// Ends before the first instruction that depends on more than the key slots, or that code may jump to.
-uint32_t find_prefix(const Program& p) {
-  std::vector<bool> is_target(p.code.size());
-  for (const Instr& in : p.code)
-    if (in.op == Opcode::Jump || in.op == Opcode::JumpZero) is_target[in.a] = true;
-  for (uint32_t at = 0;; ++at) {
-    const Instr& in = p.code[at];
-    if (is_target[at]) return at;
-    switch (in.op) {
-      case Opcode::Read:
-      case Opcode::Jump:
-      case Opcode::JumpZero:
-      case Opcode::Return: return at;
-      case Opcode::Extern:
-        if (!p.externs[in.a].result_slots.empty()) return at;
-        break;
-      default: break;
-    }
+FunctionCode describe_code(const Program& p, const artifact::CodeScope& scope) {
+  FunctionCode f;
+  f.first = scope.first;
+  f.slot_count = scope.slot_count;
+  f.grow_count = scope.grow_count;
+  f.first_buffer = scope.first_buffer;
+  f.buffer_count = scope.buffer_count;
+  f.param_count = scope.param_count;
+  f.result_count = scope.result_count;
+  for (uint32_t at = scope.first; at <= scope.last; ++at)
+    if (p.code[at].op == Opcode::Plan && p.code[at].a >= f.epochs.size()) f.epochs.resize(p.code[at].a + size_t{1});
+  for (uint32_t b = 0; b < f.buffer_count; ++b) {
+    const uint32_t epoch = p.buffers[f.first_buffer + b].epoch;
+    if (epoch < f.epochs.size()) f.epochs[epoch].push_back(b);
   }
+  f.frame_bytes = round_up(sizeof(Frame) + sizeof(int64_t) * f.slot_count + sizeof(Placement) * f.buffer_count +
+                               sizeof(uint64_t) * f.epochs.size() + sizeof(GrowBlock*) * f.grow_count +
+                               sizeof(Operand) * (f.param_count + f.result_count),
+                           kAlignment);
+  return f;
 }
 
 // Input axes whose size is a slot that no bind of the axis gives: a key slot makes one more bind, others are compared once
@@ -120,26 +121,39 @@ std::vector<Model::Description> describe(const std::vector<artifact::TensorDesc>
 
 }  // namespace
 
-State& Model::acquire_state() {
+State& Model::acquire_state(int32_t* stop) {
   std::lock_guard<std::mutex> lock(states_mutex);
+  State* s;
   if (idle.empty()) {
     states.push_back(std::make_unique<State>(*this));
     idle.reserve(states.size());
-    return *states.back();
+    s = states.back().get();
+  } else {
+    s = idle.back();
+    idle.pop_back();
   }
-  State* s = idle.back();
-  idle.pop_back();
+  s->own_stop = 0;
+  s->stop = stop != nullptr ? stop : &s->own_stop;
   return *s;
 }
 
 void Model::release_state(State& state) {
+  state.trim();
   std::lock_guard<std::mutex> lock(states_mutex);
+  state.stop = &state.own_stop;
   idle.push_back(&state);
+}
+
+void Model::cancel() {
+  std::lock_guard<std::mutex> lock(states_mutex);
+  for (const auto& s : states)
+    if (std::find(idle.begin(), idle.end(), s.get()) == idle.end()) __atomic_store_n(s->stop, 1, __ATOMIC_RELAXED);
 }
 
 uint64_t Model::idle_arena_bytes() const {
   uint64_t bytes = 0;
-  for (const State* s : idle) bytes += s->arena.committed() + s->scratch.committed() + s->workspace.committed();
+  for (const State* s : idle)
+    bytes += s->arena.committed() + s->scratch.committed() + s->workspace.committed() + s->frames.committed();
   return bytes;
 }
 
@@ -168,7 +182,9 @@ pliant_status load_model(std::span<const std::byte> bytes, Mapping file, const L
     model.shapes.push_back(s.has_code ? model.image.at<artifact::ShapeFn>(s.code_offset) : nullptr);
   PLIANT_TRY(resolve_externs(model));
   complete_binds(model);
-  model.prefix = find_prefix(model.program);
+  for (const artifact::CodeScope& scope : artifact::code_scopes(model.program))
+    model.functions.push_back(describe_code(model.program, scope));
+  model.memory_limit = options.memory_limit;
   measure_steps(model);
   model.inputs = describe(model.program.inputs);
   model.outputs = describe(model.program.outputs);

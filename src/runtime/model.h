@@ -7,6 +7,7 @@
 #include "artifact/file.h"
 #include "artifact/program.h"
 #include "runtime/externs.h"
+#include "runtime/frame.h"
 #include "runtime/image.h"
 #include "runtime/memory.h"
 #include "runtime/pool.h"
@@ -18,6 +19,7 @@ struct LoadOptions {
   int threads = 0;
   bool check_digest = true;
   bool huge_pages = false;
+  uint64_t memory_limit = UINT64_MAX;  // of runs that give none
 };
 
 // Constant once loaded, but for the pools and what is said to count or to be shared by runs.
@@ -36,8 +38,7 @@ struct Model {
     uint32_t input, axis, slot;
   };
   std::vector<UnboundAxis> unbound_axes;
-  // Instructions [0, prefix) run in order in every run and depend on the key slots alone: a plan holds their outcome.
-  uint32_t prefix = 0;
+  std::vector<FunctionCode> functions;  // the entry, then one a FunctionDesc
   size_t most_pointers = 0, most_ints = 0;
 
   struct Description {
@@ -46,6 +47,7 @@ struct Model {
   };
   std::vector<Description> inputs, outputs;
 
+  uint64_t memory_limit = UINT64_MAX;
   std::unique_ptr<ThreadPool> pool;
   BlockPool* blocks = BlockPool::create();
 
@@ -57,8 +59,10 @@ struct Model {
   std::atomic<uint64_t> runs{0}, plan_hits{0}, plan_misses{0}, peak_bytes{0};
 
   ~Model() { blocks->drop(); }
-  State& acquire_state();
+  State& acquire_state(int32_t* stop);
   void release_state(State& state);
+  // Makes all runs in flight end.
+  void cancel();
   // Committed by the states that are not in flight just now; with states_mutex held.
   uint64_t idle_arena_bytes() const;
 };

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "artifact/program.h"
+#include "runtime/frame.h"
 #include "runtime/planner.h"
 
 namespace pliant::runtime {
@@ -14,6 +15,7 @@ struct PreparedOp {
   Kind kind = Kind::Call;
   int32_t slices = 1;  // Call
   uint32_t index = 0;  // of the CallDesc, ExternDesc or CopyDesc
+  uint32_t at = 0;     // code position
   uint32_t pointers = 0;
   uint32_t ints = 0;
   artifact::KernelFn function = nullptr;
@@ -46,8 +48,11 @@ struct Plan {
   uint64_t hash = 0;
   uint64_t last_use = 0;          // 0: holds nothing
   uint32_t arena_generation = 0;  // pointers are into this arena
-  std::vector<int64_t> slots;     // after the prefix
-  std::vector<Interval> buffers;  // placed so far
+  // After the prefix: the instructions from the start on that depend on the key alone. `resume` is the first after them.
+  uint32_t resume = 0;
+  std::vector<int64_t> slots;
+  std::vector<Placement> buffers;
+  std::vector<uint64_t> planned;
   uint64_t arena_bytes = 0;
   int32_t slices = 1;  // the most of any call
   std::vector<OutputSize> outputs;

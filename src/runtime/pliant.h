@@ -47,7 +47,8 @@ typedef enum pliant_status {
   PLIANT_BAD_INPUT = 5,        /* missing, unknown, or of the wrong type, rank or size */
   PLIANT_RUN_FAULT = 6,        /* the model failed on these values, for example an index out of range */
   PLIANT_OUT_OF_MEMORY = 7,
-  PLIANT_BUFFER_TOO_SMALL = 8 /* an output buffer of the caller's; the output's dtype, rank and shape are filled in */
+  PLIANT_BUFFER_TOO_SMALL = 8, /* an output buffer of the caller's; the output's dtype, rank and shape are filled in */
+  PLIANT_CANCELLED = 9         /* the run was ended by pliant_cancel or by its stop flag */
 } pliant_status;
 /* A short lower-case name of a status. */
 PLIANT_API const char* pliant_status_name(pliant_status status);
@@ -90,6 +91,7 @@ typedef struct pliant_load_options {
   size_t struct_size;
   int32_t threads; /* of one run; 0: as many as the machine, its affinity mask and its CPU quota allow */
   uint32_t flags;
+  uint64_t memory_limit; /* of runs that give none of their own; 0: none */
 } pliant_load_options;
 
 /* `options` may be NULL. The file must not be changed while the model is loaded. */
@@ -178,6 +180,22 @@ typedef struct pliant_output {
  * runtime. */
 PLIANT_API pliant_status pliant_run(pliant_model* model, const pliant_input* inputs, size_t input_count,
                                     pliant_output* outputs, size_t output_count);
+
+typedef struct pliant_run_options {
+  size_t struct_size;
+  /* The run ends soon after another thread makes this not 0, with PLIANT_CANCELLED. NULL: a flag of the run's own, for
+   * pliant_cancel. Must stay valid until the run returns. */
+  int32_t* stop;
+  /* The most bytes of intermediate and growing tensors and of outputs that the runtime allocates; a run that needs more ends
+   * with PLIANT_OUT_OF_MEMORY. 0: what the load options say. */
+  uint64_t memory_limit;
+} pliant_run_options;
+/* As pliant_run. `options` may be NULL. */
+PLIANT_API pliant_status pliant_run_with(pliant_model* model, const pliant_input* inputs, size_t input_count,
+                                         pliant_output* outputs, size_t output_count, const pliant_run_options* options);
+/* Ends all runs of the model that are in flight now; the stop flags that they were given become 1. The model can be used as
+ * before. */
+PLIANT_API void pliant_cancel(pliant_model* model);
 
 /* ---- DLPack (its structs come from dlpack.h, or any equal declaration) ---- */
 

@@ -11,14 +11,50 @@ State::State(const Model& model)
       outputs(model.program.outputs.size()),
       key(model.program.key_slots),
       slots(model.program.slot_count),
-      buffers(model.program.buffers.size()),
+      buffers(model.functions[0].buffer_count),
+      planned(model.functions[0].epochs.size()),
       results(static_cast<size_t>(model.pool->threads())) {
-  for (const artifact::Instr& in : model.program.code)
-    if (in.op == artifact::Opcode::Plan && in.a >= epochs.size()) epochs.resize(in.a + 1u);
+  for (const FunctionCode& f : model.functions) {
+    epochs.emplace_back(f.epochs.size());
+    for (size_t e = 0; e < f.epochs.size(); ++e) {
+      epochs.back()[e].sizes.resize(f.epochs[e].size());
+      epochs.back()[e].offsets.resize(f.epochs[e].size());
+    }
+  }
+  entry.code = &model.functions[0];
+  for (uint32_t i = 0; i < entry.code->grow_count; ++i) grows.push_back(take_grow());
+  entry.slots = slots.data();
+  entry.buffers = buffers.data();
+  entry.planned = planned.data();
+  entry.grows = grows.data();
   step.pointers.reserve(model.most_pointers);
   step.patches.reserve(model.most_pointers);
   step.ints.reserve(model.most_ints);
   step.ops.reserve(1);
+}
+
+GrowBlock* State::take_grow() {
+  if (idle_grows.empty()) {
+    grow_blocks.push_back(std::make_unique<GrowBlock>());
+    idle_grows.reserve(grow_blocks.size());
+    return grow_blocks.back().get();
+  }
+  GrowBlock* block = idle_grows.back();
+  idle_grows.pop_back();
+  return block;
+}
+
+void State::trim() {
+  uint64_t kept = 0;
+  for (const auto& block : grow_blocks) {
+    kept += block->capacity();
+    if (kept <= kKeptBytes) continue;
+    kept -= block->capacity();
+    block->release();
+  }
+  if (frames.committed() > kKeptBytes) frames.shrink(kKeptBytes);
+  // A recursion leaves much more behind than any plan needs.
+  if (arena.committed() > kKeptBytes && frames.committed() > 0) arena.shrink(kKeptBytes);
 }
 
 Plan& State::find_plan(bool& found) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "artifact/program.h"
+#include "runtime/frame.h"
 #include "runtime/memory.h"
 #include "runtime/plan.h"
 #include "runtime/planner.h"
@@ -28,10 +29,19 @@ struct alignas(128) SliceResult {
   uint32_t status;
 };
 
-// The last placement of one epoch, used again while the sizes stay the same.
+// The last placement of one epoch of one function, used again while the sizes and what was placed before stay the same.
 struct EpochCache {
-  std::vector<Interval> before, after;
-  uint64_t end = 0;
+  uint64_t before = 0;  // Frame::planned of the epoch planned before
+  std::vector<uint64_t> sizes, offsets;
+  uint64_t top = 0;     // from the beginning of the frame's part of the arena
+  uint64_t number = 0;  // Frame::planned; 0: nothing yet
+};
+// What one run may use, and uses.
+struct Budget {
+  uint64_t limit = UINT64_MAX;
+  uint64_t arena = 0, frames = 0, grows = 0, outputs = 0;
+  uint64_t used() const { return arena + frames + grows + outputs; }
+  uint64_t left() const { return limit > used() ? limit - used() : 0; }
 };
 
 class State {
@@ -40,23 +50,42 @@ class State {
 
   std::vector<InputView> inputs;
   std::vector<OutputView> outputs;
-  std::vector<int64_t> key;    // the run's key-slot values
-  std::vector<int64_t> slots;  // after the prefix, the interpreter's
-  std::vector<Interval> buffers;
+  std::vector<int64_t> key;  // the run's key-slot values
+  // The entry's frame, with room for its parts.
+  Frame entry;
+  std::vector<int64_t> slots;
+  std::vector<Placement> buffers;
+  std::vector<uint64_t> planned;
+  std::vector<GrowBlock*> grows;
   PreparedList step;  // one instruction after the prefix
   std::vector<SliceResult> results;
   Arena arena, scratch, workspace;
+  Arena frames;  // of functions
+  std::vector<std::unique_ptr<GrowBlock>> grow_blocks;
+  std::vector<GrowBlock*> idle_grows;  // those no frame holds
+  pliant_output* given_outputs = nullptr;
+  Budget budget;
+  // Not 0 once the run is to end: the caller's flag, or `own_stop`.
+  int32_t own_stop = 0;
+  int32_t* stop = &own_stop;
   Planner planner;
   std::vector<Interval> planner_work;
   std::vector<uint32_t> planner_ids;
-  std::vector<EpochCache> epochs;       // of the instructions after the prefix
-  std::vector<int64_t> default_shapes;  // room for the shapes of inputs that take their default
+  std::vector<std::vector<EpochCache>> epochs;  // of each function
+  uint64_t placements = 0;                      // numbers given so far
+  std::vector<int64_t> default_shapes;          // room for the shapes of inputs that take their default
+
+  GrowBlock* take_grow();
+  void give_back_grow(GrowBlock* block) { idle_grows.push_back(block); }
+  // Between runs: keeps what the next run can use, within bounds.
+  void trim();
 
   // The plan for `key`, or the least recently used one, emptied, to be built.
   Plan& find_plan(bool& found);
 
  private:
   static constexpr size_t kPlans = 32;
+  static constexpr uint64_t kKeptBytes = 64u << 20;
   std::vector<std::unique_ptr<Plan>> plans_;
   size_t last_ = 0;
   uint64_t uses_ = 0;

@@ -4,7 +4,12 @@
 
 namespace pliant::runtime {
 
+struct RunOptions {
+  int32_t* stop = nullptr;  // the run ends soon after this is not 0
+  uint64_t memory_limit = UINT64_MAX;
+};
 // One run. `outputs` has one element for each output of the program.
-pliant_status run_model(Model& model, const pliant_input* inputs, size_t input_count, pliant_output* outputs);
+pliant_status run_model(Model& model, const pliant_input* inputs, size_t input_count, pliant_output* outputs,
+                        const RunOptions& options);
 
 }  // namespace pliant::runtime

@@ -251,7 +251,7 @@ TEST(vm, sizes_that_cannot_be_are_errors) {
   for (BufferDesc& b : p.buffers) b.first += 3, b.last += 3;
   ModelPtr model = load(p);
   EXPECT_EQ(run_add_chain(model.get(), 3, 1, 1), PLIANT_RUN_FAULT);
-  EXPECT_STREQ(pliant_last_error(), "an intermediate tensor of -5 bytes is negative");
+  EXPECT_STREQ(pliant_last_error(), "node \"add0\" (onnx.Add): an intermediate tensor of -5 bytes is negative");
   p.buffers[0].bytes = imm(INT64_MAX);
   model = load(p);
   EXPECT_EQ(run_add_chain(model.get(), 3, 1, 1), PLIANT_OUT_OF_MEMORY);

@@ -1,0 +1,112 @@
+#include "runtime/execute.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/text.h"
+
+namespace pliant::runtime {
+namespace {
+
+struct SliceWork {
+  const PreparedOp& op;
+  void* const* buffers;
+  const int64_t* ints;
+  std::byte* scratch;
+  const int32_t* stop;
+  SliceResult* results;
+};
+void run_slice(void* context, int slice, int thread, int64_t begin, int64_t end) {
+  const SliceWork& w = *static_cast<SliceWork*>(context);
+  SliceResult& r = w.results[slice];
+  const artifact::KernelFrame frame{w.buffers, w.ints, w.scratch + static_cast<uint64_t>(thread) * w.op.bytes,
+                                    r.fault_values, w.stop};
+  r.status = w.op.function(&frame, begin, end);
+}
+
+}  // namespace
+
+Executor::~Executor() {
+  if (holds_pool_) model_.pool->release();
+}
+
+bool Executor::hold_pool() { return holds_pool_ || (holds_pool_ = model_.pool->try_acquire()); }
+
+void Executor::warm_up(int slices) {
+  if (slices > 1 && hold_pool()) model_.pool->warm_up(slices);
+}
+
+pliant_status Executor::cancelled() { return fail(PLIANT_CANCELLED, "the run was cancelled"); }
+
+pliant_status Executor::execute(const PreparedOp& op, PreparedList& list, int64_t* slots) {
+  switch (op.kind) {
+    case PreparedOp::Kind::Call: return call(op, list);
+    case PreparedOp::Kind::Copy: {
+      std::byte** pointers = list.pointers.data() + op.pointers;
+      if (op.bytes > 0) std::memmove(pointers[1], pointers[0], op.bytes);
+      return PLIANT_OK;
+    }
+    case PreparedOp::Kind::Extern: return call_extern(op, list, slots);
+  }
+  return PLIANT_OK;
+}
+
+pliant_status Executor::call(const PreparedOp& op, PreparedList& list) {
+  if (op.tasks == 0) return PLIANT_OK;
+  const int slices = op.slices > 1 && hold_pool() ? std::min(op.slices, model_.pool->threads_now()) : 1;
+  if (op.bytes > 0) PLIANT_TRY(state_.scratch.commit(op.bytes * static_cast<uint64_t>(slices), false));
+  SliceWork work{op,
+                 reinterpret_cast<void**>(list.pointers.data() + op.pointers),
+                 list.ints.data() + op.ints,
+                 state_.scratch.base(),
+                 state_.stop,
+                 state_.results.data()};
+  if (slices > 1)
+    model_.pool->run(slices, op.tasks, &run_slice, &work);
+  else
+    run_slice(&work, 0, 0, 0, op.tasks);
+  // The first slice that failed holds the lowest failing task, whatever the number of slices.
+  for (int s = 0; s < slices; ++s)
+    if (state_.results[static_cast<size_t>(s)].status != 0) return kernel_fault(op, state_.results[static_cast<size_t>(s)]);
+  return PLIANT_OK;
+}
+
+pliant_status Executor::kernel_fault(const PreparedOp& op, const SliceResult& result) const {
+  if (result.status == artifact::kKernelStopped) return cancelled();
+  const artifact::CallDesc& desc = model_.program.calls[op.index];
+  const auto& faults = model_.program.kernels[desc.kernel].faults;
+  if (result.status > faults.size()) return fail(PLIANT_RUN_FAULT, "%s: fault %u", desc.where.c_str(), result.status);
+  const artifact::FaultDesc& f = faults[result.status - 1];
+  const std::string& where = f.where.empty() ? desc.where : f.where;
+  return fail(PLIANT_RUN_FAULT, "%s: %s", where.c_str(), fill_message(f.message, result.fault_values).str());
+}
+
+pliant_status Executor::call_extern(const PreparedOp& op, PreparedList& list, int64_t* slots) {
+  const artifact::ExternDesc& desc = model_.program.externs[op.index];
+  ExternInput inputs[kMostExternArgs];
+  ExternOutput outputs[kMostExternArgs];
+  int64_t results[kMostExternArgs] = {};
+  std::byte* const* pointers = list.pointers.data() + op.pointers;
+  const int64_t* ints = list.ints.data() + op.ints;
+  for (size_t i = 0; i < desc.inputs.size(); ++i) {
+    const size_t rank = desc.input_shapes[i].size();
+    inputs[i] = {*pointers++, desc.input_dtypes[i], {ints, rank}, 1};
+    uint64_t elements = 1;  // may wrap on the way to 0, never otherwise
+    for (size_t d = 0; d < rank; ++d) elements *= static_cast<uint64_t>(*ints++);
+    inputs[i].elements = static_cast<int64_t>(elements);
+  }
+  for (size_t i = 0; i < desc.outputs.size(); ++i)
+    outputs[i] = {*pointers++, desc.output_dtypes[i], static_cast<uint64_t>(*ints++)};
+  ExternCall call;
+  call.inputs = {inputs, desc.inputs.size()};
+  call.outputs = {outputs, desc.outputs.size()};
+  call.ints = {ints, desc.ints.size()};
+  call.results = {results, desc.result_slots.size()};
+  call.where = desc.where.c_str();
+  call.workspace = &state_.workspace;
+  PLIANT_TRY(model_.externs[op.index]->function(call));
+  for (size_t i = 0; i < desc.result_slots.size(); ++i) slots[desc.result_slots[i]] = results[i];
+  return PLIANT_OK;
+}
+
+}  // namespace pliant::runtime

@@ -1,0 +1,33 @@
+// Runs prepared instructions: kernels, over threads where that pays, functions of the runtime, copies.
+#pragma once
+#include "runtime/model.h"
+
+namespace pliant::runtime {
+
+// Lives as long as one run. Takes the pool at the first call that can use it and nobody else has it, and keeps it to the
+// end.
+class Executor {
+ public:
+  Executor(Model& model, State& state) : model_(model), state_(state) {}
+  ~Executor();
+  Executor(const Executor&) = delete;
+
+  // `slots` are those of the frame that the instruction belongs to.
+  pliant_status execute(const PreparedOp& op, PreparedList& list, int64_t* slots);
+  void warm_up(int slices);
+  // PLIANT_CANCELLED once the run is to end.
+  pliant_status poll() const { return __atomic_load_n(state_.stop, __ATOMIC_RELAXED) == 0 ? PLIANT_OK : cancelled(); }
+
+ private:
+  static pliant_status cancelled();
+  bool hold_pool();
+  pliant_status call(const PreparedOp& op, PreparedList& list);
+  pliant_status kernel_fault(const PreparedOp& op, const SliceResult& result) const;
+  pliant_status call_extern(const PreparedOp& op, PreparedList& list, int64_t* slots);
+
+  Model& model_;
+  State& state_;
+  bool holds_pool_ = false;
+};
+
+}  // namespace pliant::runtime

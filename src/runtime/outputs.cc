@@ -1,0 +1,83 @@
+#include "runtime/outputs.h"
+
+#include <algorithm>
+#include <cinttypes>
+
+#include "runtime/prepare.h"
+#include "runtime/text.h"
+
+namespace pliant::runtime {
+
+pliant_status size_output(const Model& model, State& state, size_t output, const int64_t* slots) {
+  OutputSize& size = state.outputs[output].size;
+  if (size.known) return PLIANT_OK;
+  const artifact::TensorDesc& desc = model.program.outputs[output];
+  size.shape.resize(desc.axes.size());
+  auto bytes = static_cast<uint64_t>(byte_size(desc.dtype));
+  bool empty = false, overflow = false;
+  for (size_t i = 0; i < desc.axes.size(); ++i) {
+    const artifact::Int& axis = desc.axes[i].size;
+    const int64_t v = axis.is_slot ? slots[axis.value] : axis.value;
+    if (v < 0)
+      return fail(PLIANT_RUN_FAULT, "output \"%s\" axis %zu (%s) has the negative size %" PRId64, desc.name.c_str(), i,
+                  desc.axes[i].text.c_str(), v);
+    size.shape[i] = v;
+    empty = empty || v == 0;
+    overflow = overflow || __builtin_mul_overflow(bytes, static_cast<uint64_t>(v), &bytes);
+  }
+  if (empty)
+    bytes = 0;
+  else if (overflow || bytes > kMostBytes)
+    return fail(PLIANT_OUT_OF_MEMORY, "output \"%s\" is too large: shape %s", desc.name.c_str(),
+                shape_text(size.shape.data(), size.shape.size()).str());
+  size.bytes = bytes;
+  size.known = true;
+  return PLIANT_OK;
+}
+
+pliant_status allocate_output(Model& model, State& state, size_t i) {
+  OutputView& v = state.outputs[i];
+  if (v.data != nullptr) return PLIANT_OK;
+  pliant_output& out = state.given_outputs[i];
+  const char* name = model.program.outputs[i].name.c_str();
+  if (out.data != nullptr) {
+    if (out.capacity < v.size.bytes)
+      return fail(PLIANT_BUFFER_TOO_SMALL,
+                  "output \"%s\" needs %" PRIu64 " bytes, shape %s, but the given buffer has %" PRIu64, name, v.size.bytes,
+                  shape_text(v.size.shape.data(), v.size.shape.size()).str(), out.capacity);
+    if (reinterpret_cast<uintptr_t>(out.data) % kAlignment != 0)
+      return fail(PLIANT_INVALID_ARGUMENT, "the buffer given for output \"%s\" is not 64-byte aligned", name);
+    v.data = static_cast<std::byte*>(out.data);
+    return PLIANT_OK;
+  }
+  if (v.size.bytes > state.budget.left())
+    return fail(PLIANT_OUT_OF_MEMORY,
+                "output \"%s\" needs %" PRIu64 " bytes, shape %s, which passes the memory limit of %" PRIu64, name,
+                v.size.bytes, shape_text(v.size.shape.data(), v.size.shape.size()).str(), state.budget.limit);
+  v.block = model.blocks->allocate(v.size.bytes);
+  if (v.block == nullptr)
+    return fail(PLIANT_OUT_OF_MEMORY, "no memory for the %" PRIu64 " bytes of output \"%s\"", v.size.bytes, name);
+  state.budget.outputs += v.size.bytes;
+  v.data = static_cast<std::byte*>(v.block->data());
+  return PLIANT_OK;
+}
+
+void finish_outputs(Model& model, State& state, pliant_status status) {
+  for (size_t i = 0; i < state.outputs.size(); ++i) {
+    OutputView& v = state.outputs[i];
+    pliant_output& out = state.given_outputs[i];
+    out.dtype = static_cast<int32_t>(model.program.outputs[i].dtype);
+    out.rank = static_cast<int32_t>(model.program.outputs[i].axes.size());
+    if (v.size.known) std::copy(v.size.shape.begin(), v.size.shape.end(), out.shape);
+    out.buffer = nullptr;
+    if (v.block == nullptr) continue;
+    if (status == PLIANT_OK) {
+      out.buffer = v.block;
+      out.data = v.data;
+    } else {
+      model.blocks->release(v.block);
+    }
+  }
+}
+
+}  // namespace pliant::runtime

@@ -1,0 +1,99 @@
+// Planning the arena: the buffers of one epoch of one frame.
+#include <algorithm>
+#include <cinttypes>
+
+#include "runtime/prepare.h"
+#include "runtime/text.h"
+
+namespace pliant::runtime {
+namespace {
+
+using artifact::BufferDesc;
+
+// The first instruction that names the buffer says what it is for.
+std::string owner_of(const Model& model, uint32_t buffer) {
+  const artifact::Program& p = model.program;
+  auto names = [&](const std::vector<artifact::Arg>& args) {
+    return std::any_of(args.begin(), args.end(),
+                       [&](const artifact::Arg& a) { return a.kind == artifact::Arg::Kind::Buffer && a.index == buffer; });
+  };
+  for (uint32_t at = p.buffers[buffer].first; at <= p.buffers[buffer].last; ++at) {
+    const artifact::Instr& in = p.code[at];
+    if (in.op == artifact::Opcode::Call && names(p.calls[in.a].args)) return p.calls[in.a].where;
+    if (in.op == artifact::Opcode::Extern && names(p.externs[in.a].outputs)) return p.externs[in.a].where;
+    if (in.op == artifact::Opcode::Invoke && names(p.invokes[in.a].results)) return p.invokes[in.a].where;
+  }
+  return "";
+}
+
+pliant_status bad_buffer(const Model& model, uint32_t buffer, int64_t bytes) {
+  return fail(bytes < 0 ? PLIANT_RUN_FAULT : PLIANT_OUT_OF_MEMORY, "%san intermediate tensor of %" PRId64 " bytes is %s",
+              prefix_of(owner_of(model, buffer)).str(), bytes, bytes < 0 ? "negative" : "too large");
+}
+
+pliant_status over_limit(const Model& model, const State& state, const Frame& frame, uint32_t epoch) {
+  uint32_t largest = 0;
+  for (uint32_t b : frame.code->epochs[epoch])
+    if (frame.buffers[b].bytes >= frame.buffers[largest].bytes) largest = b;
+  return fail(PLIANT_OUT_OF_MEMORY,
+              "%s%" PRIu64 " bytes of intermediate tensors pass the memory limit of %" PRIu64
+              ": the largest of those needed next has %" PRIu64 " bytes",
+              prefix_of(owner_of(model, frame.code->first_buffer + largest)).str(), frame.arena_end, state.budget.limit,
+              frame.buffers[largest].bytes);
+}
+
+// Plans from the sizes in `cache`, around the placed buffers of earlier epochs.
+void plan(const Model& model, State& state, const Frame& frame, uint32_t epoch, EpochCache& cache) {
+  std::vector<Interval>& work = state.planner_work;
+  work.clear();
+  const std::vector<uint32_t>& ids = frame.code->epochs[epoch];
+  auto desc = [&](uint32_t b) -> const BufferDesc& { return model.program.buffers[frame.code->first_buffer + b]; };
+  for (size_t i = 0; i < ids.size(); ++i) work.push_back({cache.sizes[i], desc(ids[i]).first, desc(ids[i]).last, 0, false});
+  for (uint32_t e = 0; e < epoch; ++e) {
+    if (frame.planned[e] == 0) continue;
+    for (uint32_t b : frame.code->epochs[e])
+      work.push_back(
+          {frame.buffers[b].bytes, desc(b).first, desc(b).last, frame.buffers[b].offset - frame.arena_begin, true});
+  }
+  cache.top = state.planner.place(work);
+  for (size_t i = 0; i < ids.size(); ++i) cache.offsets[i] = work[i].offset;
+  cache.number = ++state.placements;
+}
+
+}  // namespace
+
+pliant_status place_epoch(const Model& model, State& state, Frame& frame, uint32_t epoch) {
+  const std::vector<uint32_t>& ids = frame.code->epochs[epoch];
+  EpochCache& cache = state.epochs[frame.function][epoch];
+  for (size_t e = epoch; e < frame.code->epochs.size(); ++e) frame.planned[e] = 0;
+  uint64_t before = 0;
+  for (uint32_t e = epoch; e > 0 && before == 0; --e) before = frame.planned[e - 1];
+  bool same = cache.number != 0 && cache.before == before;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const artifact::Int& size = model.program.buffers[frame.code->first_buffer + ids[i]].bytes;
+    const int64_t bytes = size.is_slot ? frame.slots[size.value] : size.value;
+    if (bytes < 0 || static_cast<uint64_t>(bytes) > kMostBytes) {
+      cache.number = 0;
+      return bad_buffer(model, frame.code->first_buffer + ids[i], bytes);
+    }
+    const uint64_t rounded = round_up(static_cast<uint64_t>(bytes), kAlignment);
+    same = same && cache.sizes[i] == rounded;
+    cache.sizes[i] = rounded;
+  }
+  if (!same) {
+    plan(model, state, frame, epoch, cache);
+    cache.before = before;
+  }
+  for (size_t i = 0; i < ids.size(); ++i) frame.buffers[ids[i]] = {frame.arena_begin + cache.offsets[i], cache.sizes[i]};
+  frame.planned[epoch] = cache.number;
+  frame.arena_end = std::max(frame.arena_end, frame.arena_begin + cache.top);
+  if (frame.arena_end > kMostBytes)
+    return fail(PLIANT_OUT_OF_MEMORY, "no memory for %" PRIu64 " bytes of intermediate tensors", frame.arena_end);
+  if (frame.arena_end > state.budget.arena) {
+    if (frame.arena_end - state.budget.arena > state.budget.left()) return over_limit(model, state, frame, epoch);
+    state.budget.arena = frame.arena_end;
+  }
+  return PLIANT_OK;
+}
+
+}  // namespace pliant::runtime
