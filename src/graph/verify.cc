@@ -83,13 +83,15 @@ class Verifier {
       if (o.kind == expr::Origin::Kind::InputValue && names.count(o.name)) known_.insert(s);
     }
   }
-  // A size that is one symbol and comes from data is defined by the value that has it, if it is not known yet.
+  // A size that is one symbol and comes from data is defined by the tensor that has it, if it is not known yet; sequences
+  // and optionals define nothing.
   void learn_type(const Type& t, const std::string& what) {
+    bool is_tensor = t.tensor() != nullptr;
     for_each_dim(t, [&](Dim d) {
       std::optional<expr::SymbolId> s = d ? d.as_symbol() : std::nullopt;
       if (!s) return;
       auto kind = ctx_.info(*s).origin.kind;
-      if (kind == expr::Origin::Kind::Data || kind == expr::Origin::Kind::Anonymous) known_.insert(*s);
+      if ((kind == expr::Origin::Kind::Data && is_tensor) || kind == expr::Origin::Kind::Anonymous) known_.insert(*s);
     });
     for_each_dim(t, [&](Dim d) {
       require_known(d, what);

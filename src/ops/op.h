@@ -205,11 +205,13 @@ Result<Inferred> infer(const OpDef& op, const Attrs& attrs, const std::vector<gr
 // Appends a node of `op` to `b` with inferred types and its obligations.
 Result<std::vector<ValueId>> append_node(graph::FunctionBuilder& b, expr::Context& ctx, const std::string& op, Attrs attrs,
                                          std::vector<ValueId> inputs, size_t outputs, const LocPtr& loc);
-// Recomputes every node's types and compares: the type half of the graph verifier.
-Status verify_types(const graph::Function& f, expr::Context& ctx);
-// The reference: runs a whole function on arrays through te::evaluate, expand and the kernels' reference functions.
+// Recomputes every node's types and compares: the type half of the graph verifier. Calls are checked where the module is
+// given.
+Status verify_types(const graph::Function& f, expr::Context& ctx, const graph::Module* module = nullptr);
+// The reference: runs a whole function on arrays through te::evaluate, expand, the kernels' reference functions and the
+// regions. A function with core.call needs its module. Faults in a loop name the iteration.
 Result<std::vector<te::Array>> evaluate(const graph::Function& f, expr::Context& ctx,
-                                        const std::vector<te::ArrayView>& inputs);
+                                        const std::vector<te::ArrayView>& inputs, const graph::Module* module = nullptr);
 // The same where inputs or results are sequences or optionals.
 Result<std::vector<Datum>> evaluate_data(const graph::Function& f, expr::Context& ctx, std::vector<Datum> inputs);
 
