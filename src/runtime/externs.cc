@@ -11,6 +11,10 @@ namespace pliant::runtime {
   pliant_status extern_##name(ExternCall& call);
 #include "runtime/externs.def"
 #undef PLIANT_EXTERN
+#define PLIANT_LIST_EXTERN(name, min_in, max_in, min_out, max_out, min_ints, max_ints, results, list_in, list_out) \
+  pliant_status extern_##name(ExternCall& call);
+#include "runtime/list_externs.def"
+#undef PLIANT_LIST_EXTERN
 
 const ExternRow* find_extern(std::string_view symbol) {
   static constexpr ExternRow rows[] = {
@@ -18,11 +22,20 @@ const ExternRow* find_extern(std::string_view symbol) {
   {#name, &extern_##name, min_in, max_in, min_out, max_out, min_ints, max_ints, results},
 #include "runtime/externs.def"
 #undef PLIANT_EXTERN
+#define PLIANT_LIST_EXTERN(name, min_in, max_in, min_out, max_out, min_ints, max_ints, results, list_in, list_out) \
+  {#name, &extern_##name, min_in, max_in, min_out, max_out, min_ints, max_ints, results, list_in, list_out},
+#include "runtime/list_externs.def"
+#undef PLIANT_LIST_EXTERN
   };
 #define PLIANT_EXTERN(name, min_in, max_in, min_out, max_out, min_ints, max_ints, results) \
-  static_assert(max_in <= kMostExternArgs && max_out <= kMostExternArgs && results <= kMostExternArgs);
+  static_assert(max_in <= kMostExternArgs && max_out <= kMostExternArgs && results <= kMostExternResults);
 #include "runtime/externs.def"
 #undef PLIANT_EXTERN
+#define PLIANT_LIST_EXTERN(name, min_in, max_in, min_out, max_out, min_ints, max_ints, results, list_in, list_out) \
+  static_assert(max_in <= kMostExternArgs && max_out <= kMostExternArgs && results <= kMostExternResults &&        \
+                list_in <= kMostExternLists && list_out <= kMostExternLists);
+#include "runtime/list_externs.def"
+#undef PLIANT_LIST_EXTERN
   for (const ExternRow& row : rows)
     if (row.symbol == symbol) return &row;
   return nullptr;

@@ -1,11 +1,12 @@
-// Functions of the runtime that programs call by name. One row each in externs.def, one file each in externs/.
+// Functions of the runtime that programs call by name. One row each in externs.def, or list_externs.def for those on
+// sequences and optionals; in externs/.
 #pragma once
 #include <cstdint>
 #include <span>
 #include <string_view>
 
 #include "artifact/dtype.h"
-#include "runtime/memory.h"
+#include "runtime/sequence.h"
 
 namespace pliant::runtime {
 
@@ -26,6 +27,9 @@ struct ExternCall {
   std::span<const int64_t> ints;
   std::span<int64_t> results;
   const char* where = "";
+  std::span<const TensorList* const> list_inputs;
+  std::span<TensorList* const> list_outputs;
+  ListMemory* list_memory = nullptr;
   Arena* workspace = nullptr;
   uint64_t workspace_used = 0;
 
@@ -43,12 +47,13 @@ struct ExternCall {
   void* room_bytes(uint64_t count, uint64_t each);
 };
 
-// The most inputs, outputs or results that a row may have.
-inline constexpr size_t kMostExternArgs = 8;
+// The most inputs or outputs, results, and list registers either way that a row may have.
+inline constexpr size_t kMostExternArgs = 8, kMostExternResults = 32, kMostExternLists = 1;
 struct ExternRow {
   std::string_view symbol;
   pliant_status (*function)(ExternCall& call);
   uint8_t min_inputs, max_inputs, min_outputs, max_outputs, min_ints, max_ints, results;
+  uint8_t list_inputs = 0, list_outputs = 0;
 };
 // Null for a name that is not in the table.
 const ExternRow* find_extern(std::string_view symbol);
