@@ -83,9 +83,8 @@ ValueId FunctionBuilder::append_outer_const(ConstantPtr data, LocPtr loc) {
 
 void FunctionBuilder::add_obligation(Obligation o) {
   auto holds = [&](const std::vector<Obligation>& list) {
-    return std::any_of(list.begin(), list.end(), [&](const Obligation& known) {
-      return known.kind == o.kind && known.a == o.a && known.b == o.b;
-    });
+    return std::any_of(list.begin(), list.end(),
+                       [&](const Obligation& known) { return known.kind == o.kind && known.a == o.a && known.b == o.b; });
   };
   if (holds(f_.obligations)) return;
   for (const OpenRegion& r : open_) {

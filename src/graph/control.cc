@@ -25,7 +25,8 @@ Error bad_form(const std::string& message) { return make_error("bad-form", "", m
 // The kind of each attribute that must or may be there.
 Status check_dim(const Node& n, const char* name, bool required) {
   if (!n.attrs.has(name)) return required ? Status(bad_form(n.op + " lacks its attribute " + name)) : ok();
-  if (dim_attr(n, name) == nullptr || !*dim_attr(n, name)) return bad_form(n.op + " has an attribute " + name + " that is no dim");
+  if (dim_attr(n, name) == nullptr || !*dim_attr(n, name))
+    return bad_form(n.op + " has an attribute " + name + " that is no dim");
   return ok();
 }
 Status check_string(const Node& n, const char* name) {

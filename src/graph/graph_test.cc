@@ -274,6 +274,11 @@ TEST_F(VerifyTest, ResultNamesAreUniqueAndAsManyAsResults) {
   EXPECT_EQ(ids(*b.finish()), "bad-results ");
 }
 
+std::shared_ptr<const Region> region_of(FunctionBuilder& b, std::vector<ValueId> results) {
+  b.begin_region({});
+  return b.end_region(std::move(results));
+}
+
 TEST_F(VerifyTest, RegionValuesStayInTheirRegion) {
   FunctionBuilder b("f", ctx);
   ValueId x = b.add_param(type, "x");
@@ -281,7 +286,7 @@ TEST_F(VerifyTest, RegionValuesStayInTheirRegion) {
   auto inner = b.append("math.neg", {}, {x}, {type}, loc("n"));
   auto region = b.end_region(inner);
   ValueId y = b.add_value(type);
-  b.append(Node{"core.if", {}, {x}, {y}, {region}, loc("if")});
+  b.append(Node{"core.if", {}, {x}, {y}, {region, region_of(b, {x})}, loc("if")});
   b.set_results(inner, {"y"});
   EXPECT_EQ(ids(*b.finish()), "used-before-defined ");
 }

@@ -158,7 +158,8 @@ class Verifier {
     expr::SymbolId index = *loop.index.as_symbol();
     if (ctx_.info(index).origin.kind != expr::Origin::Kind::LoopIndex)
       report("bad-form", "the index of core.loop is symbol " + ctx_.info(index).name + ", which is no loop index");
-    if (known_.count(index)) report("defined-twice", "symbol " + ctx_.info(index).name + " is the index of an enclosing loop");
+    if (known_.count(index))
+      report("defined-twice", "symbol " + ctx_.info(index).name + " is the index of an enclosing loop");
     check_region(n, n.regions[0], index);
     std::optional<expr::SymbolId> count = loop.count.as_symbol();
     if (count && ctx_.info(*count).origin.kind == expr::Origin::Kind::Data) known_.insert(*count);

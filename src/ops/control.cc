@@ -130,8 +130,7 @@ Result<std::vector<Type>> join_arms(const graph::Function& f, const Arm& then, c
   if (a->size() != b->size())
     return make_error("arms-differ", describe(join.loc),
                       "the branches give " + std::to_string(a->size()) + " and " + std::to_string(b->size()) + " values");
-  for (size_t i = 0; i < a->size(); ++i)
-    types.push_back(TRY(join.type(f.value((*a)[i]).type, f.value((*b)[i]).type, i)));
+  for (size_t i = 0; i < a->size(); ++i) types.push_back(TRY(join.type(f.value((*a)[i]).type, f.value((*b)[i]).type, i)));
   return types;
 }
 

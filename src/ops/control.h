@@ -23,9 +23,9 @@ Result<std::vector<ValueId>> append_if(graph::FunctionBuilder& b, expr::Context&
                                        const ArmFn& then, const ArmFn& otherwise, const LocPtr& loc);
 
 struct LoopSpec {
-  std::optional<Dim> trip;               // the most iterations; absent: no limit
-  ValueId condition = graph::kNoValue;   // bool, one element, before the first iteration; absent: true
-  std::vector<ValueId> init;             // the carried values before the first iteration
+  std::optional<Dim> trip;              // the most iterations; absent: no limit
+  ValueId condition = graph::kNoValue;  // bool, one element, before the first iteration; absent: true
+  std::vector<ValueId> init;            // the carried values before the first iteration
 };
 // What the body gives. An absent condition is true.
 struct LoopBody {

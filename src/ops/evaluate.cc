@@ -222,8 +222,8 @@ class Evaluator {
                                       b ? std::to_string(*b) : o.b.str());
       return make_error("run-time-check", describe(o.loc), message);
     }
-    bool good = *a == *b || (o.kind == Obligation::Kind::LessEqual && *a < *b) ||
-                (o.kind == Obligation::Kind::Broadcast && *a == 1);
+    bool good =
+        *a == *b || (o.kind == Obligation::Kind::LessEqual && *a < *b) || (o.kind == Obligation::Kind::Broadcast && *a == 1);
     if (!good) return make_error("run-time-check", describe(o.loc), fill(o.message, {{"{a}", *a}, {"{b}", *b}}));
     return true;
   }

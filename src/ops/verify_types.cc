@@ -111,8 +111,8 @@ class TypeVerifier {
     for (ValueId v : n.inputs) inputs.push_back(v == kNoValue ? Type{graph::TupleType{}} : type(v));
     Inferred in = TRY(infer(*op, n.attrs, inputs, n.outputs.size(), ctx_, n.loc));
     if (in.types.size() != n.outputs.size())
-      return type_error(n, n.op + " gives " + std::to_string(in.types.size()) + " outputs but has " +
-                               std::to_string(n.outputs.size()));
+      return type_error(
+          n, n.op + " gives " + std::to_string(in.types.size()) + " outputs but has " + std::to_string(n.outputs.size()));
     expr::DimMap fresh;
     for (size_t i = 0; i < in.types.size(); ++i) {
       if (n.outputs[i] == kNoValue) continue;
