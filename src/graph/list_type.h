@@ -14,7 +14,7 @@ bool is_any_size(Dim d);
 
 Type make_sequence_type(Type element);
 Type make_optional_type(Type element);
-bool is_list(const Type& t);  // a sequence or an optional
+bool is_list(const Type& t);                  // a sequence or an optional
 const Type* sequence_element(const Type& t);  // null for others
 const Type* optional_element(const Type& t);
 // The tensor type at the bottom of a sequence, optional or optional sequence.

@@ -7,21 +7,24 @@ namespace pliant::ops {
 using graph::Rank;
 
 Result<TensorType> ListContext::tensor(size_t i) const {
-  if (!has(i) || inputs[i].tensor() == nullptr) return fail("type-mismatch", "input " + std::to_string(i) + " must be a tensor");
+  if (!has(i) || inputs[i].tensor() == nullptr)
+    return fail("type-mismatch", "input " + std::to_string(i) + " must be a tensor");
   return *inputs[i].tensor();
 }
 
 Result<Type> ListContext::sequence(size_t i) const {
   const Type* element = has(i) ? graph::sequence_element(inputs[i]) : nullptr;
-  if (element == nullptr) return fail("type-mismatch", "input " + std::to_string(i) + " must be a sequence, not " +
-                                                           (has(i) ? print(inputs[i]) : "absent"));
+  if (element == nullptr)
+    return fail("type-mismatch",
+                "input " + std::to_string(i) + " must be a sequence, not " + (has(i) ? print(inputs[i]) : "absent"));
   return *element;
 }
 
 Result<Type> ListContext::optional(size_t i) const {
   const Type* element = has(i) ? graph::optional_element(inputs[i]) : nullptr;
-  if (element == nullptr) return fail("type-mismatch", "input " + std::to_string(i) + " must be an optional, not " +
-                                                           (has(i) ? print(inputs[i]) : "absent"));
+  if (element == nullptr)
+    return fail("type-mismatch",
+                "input " + std::to_string(i) + " must be an optional, not " + (has(i) ? print(inputs[i]) : "absent"));
   return *element;
 }
 
@@ -29,7 +32,8 @@ Status ListContext::check_position(size_t i) const {
   if (!has(i)) return ok();
   TensorType t = TRY(tensor(i));
   Dim count = expr::product(ctx, t.shape);
-  if (!is_int(t.dtype) || !count.is_const(1)) return fail("type-mismatch", "a position is one integer, not " + print(Type{t}));
+  if (!is_int(t.dtype) || !count.is_const(1))
+    return fail("type-mismatch", "a position is one integer, not " + print(Type{t}));
   if (attrs.has("position")) return fail("wrong-attribute", "the position is given twice");
   return ok();
 }
@@ -45,9 +49,10 @@ Dim ListContext::fresh_dim() const {
 
 Result<TensorType> ListContext::read(const TensorType& element) const {
   if (element.rank != Rank::Known)
-    return fail("unknown-rank", std::string("how many axes the tensors of the ") +
-                                    (element.rank == Rank::None ? "list have cannot be told: nothing is ever put into it"
-                                                                : "list have is not known; declare their shape in the model"));
+    return fail("unknown-rank",
+                std::string("how many axes the tensors of the ") +
+                    (element.rank == Rank::None ? "list have cannot be told: nothing is ever put into it"
+                                                : "list have is not known; declare their shape in the model"));
   TensorType out = element;
   for (Dim& d : out.shape)
     if (graph::is_any_size(d)) d = fresh_dim();
@@ -63,9 +68,7 @@ Result<size_t> ListContext::axis(int64_t axis, size_t rank) const {
 
 AttrSpec position_attr(const std::string& doc) { return optional_attr("position", AttrKind::Dim, doc); }
 
-Datum make_list(Elements elements) {
-  return {{}, std::make_shared<ListValue>(ListValue{true, std::move(elements)})};
-}
+Datum make_list(Elements elements) { return {{}, std::make_shared<ListValue>(ListValue{true, std::move(elements)})}; }
 Datum make_absent() { return {{}, std::make_shared<ListValue>(ListValue{false, {}})}; }
 Datum make_tensor(te::Array a) { return {std::move(a), nullptr}; }
 

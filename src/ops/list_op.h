@@ -11,7 +11,7 @@ using Data = Result<std::vector<Datum>>;
 
 struct ListContext {
   expr::Context& ctx;
-  const Attrs& attrs;              // filled in
+  const Attrs& attrs;               // filled in
   const std::vector<Type>& inputs;  // an absent one is an empty tuple
   size_t output_count;
   LocPtr loc;

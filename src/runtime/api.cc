@@ -5,6 +5,7 @@
 
 #include "runtime/cpu.h"
 #include "runtime/error.h"
+#include "runtime/lists.h"
 #include "runtime/machine.h"
 #include "runtime/model.h"
 #include "runtime/vm.h"
@@ -56,7 +57,9 @@ pliant_status describe_tensor(const pliant::artifact::TensorDesc& t, const plian
   v.rank = static_cast<int32_t>(t.axes.size());
   v.sizes = d.sizes.data();
   v.symbols = d.symbols.data();
-  v.optional = t.default_constant >= 0;
+  v.kind = static_cast<int32_t>(t.kind);
+  v.any_rank = t.any_rank;
+  v.optional = t.default_constant >= 0 || v.kind >= PLIANT_OPTIONAL;
   return write_info(v, info, function);
 }
 
@@ -201,8 +204,17 @@ pliant_status pliant_run_with(pliant_model* model, const pliant_input* inputs, s
                 expected);
   pliant_run_options o = {};
   if (options != nullptr) std::memcpy(&o, options, std::min(options->struct_size, sizeof o));
+  if (o.lists == nullptr && o.list_count > 0) return null_argument("pliant_run_with");
+  for (size_t i = 0; i < output_count; ++i) {
+    const pliant::artifact::TensorDesc& t = model->program.outputs[i];
+    if (o.list_outputs != nullptr) o.list_outputs[i] = nullptr;
+    if (t.kind != pliant::artifact::TensorDesc::Kind::Tensor && o.list_outputs == nullptr)
+      return fail(PLIANT_INVALID_ARGUMENT, "output \"%s\" is %s, not a tensor: pliant_run_options has no list_outputs for it",
+                  t.name.c_str(), pliant::runtime::kind_name(t.kind));
+  }
   return pliant::runtime::run_model(*model, inputs, input_count, outputs,
-                                    {o.stop, o.memory_limit > 0 ? o.memory_limit : model->memory_limit});
+                                    {o.stop, o.memory_limit > 0 ? o.memory_limit : model->memory_limit, o.lists,
+                                     o.list_count, o.list_outputs});
 }
 void pliant_cancel(pliant_model* model) {
   if (model != nullptr) model->cancel();

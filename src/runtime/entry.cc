@@ -3,6 +3,7 @@
 #include <cinttypes>
 
 #include "runtime/elements.h"
+#include "runtime/lists.h"
 #include "runtime/text.h"
 
 namespace pliant::runtime {
@@ -38,52 +39,38 @@ pliant_status unknown_input(const Model& model, const pliant_input& given, size_
 
 pliant_status check_input(const TensorDesc& desc, const pliant_input& given, InputView& view) {
   const char* name = desc.name.c_str();
-  if (given.dtype != static_cast<int32_t>(desc.dtype))
-    return fail(PLIANT_BAD_INPUT, "input \"%s\" is %s but %s is expected", name, dtype_text(given.dtype),
-                name_of(desc.dtype));
-  if (given.rank < 0 || given.rank > PLIANT_MAX_RANK || (given.rank > 0 && given.shape == nullptr))
-    return fail(PLIANT_INVALID_ARGUMENT, "input \"%s\" has rank %d and %s shape", name, given.rank,
-                given.shape ? "a" : "no");
-  const auto rank = static_cast<size_t>(given.rank);
+  if (desc.kind != TensorDesc::Kind::Tensor)
+    return fail(PLIANT_BAD_INPUT, "input \"%s\" is %s, not a tensor: it is given through pliant_run_options", name,
+                kind_name(desc.kind));
+  TensorView tensor;
+  PLIANT_TRY(check_tensor((desc.name + "\"").c_str(), desc.dtype, given, tensor));
+  const size_t rank = tensor.rank;
   if (rank != desc.axes.size())
     return fail(PLIANT_BAD_INPUT, "input \"%s\" has rank %zu, shape %s, but rank %zu is expected: %s", name, rank,
                 shape_text(given.shape, rank).str(), desc.axes.size(), shape_text(desc).str());
-  auto bytes = static_cast<uint64_t>(byte_size(desc.dtype));
-  bool empty = false, overflow = false;
   for (size_t i = 0; i < rank; ++i) {
-    const int64_t size = given.shape[i];
-    if (size < 0) return fail(PLIANT_BAD_INPUT, "input \"%s\" axis %zu has the negative size %" PRId64, name, i, size);
     const artifact::Int& expected = desc.axes[i].size;
-    if (!expected.is_slot && expected.value != size)
-      return fail(PLIANT_BAD_INPUT, "input \"%s\" axis %zu is %" PRId64 " but %" PRId64 " is expected: %s", name, i, size,
-                  expected.value, shape_text(desc).str());
-    empty = empty || size == 0;
-    overflow = overflow || __builtin_mul_overflow(bytes, static_cast<uint64_t>(size), &bytes);
+    if (!expected.is_slot && expected.value != given.shape[i])
+      return fail(PLIANT_BAD_INPUT, "input \"%s\" axis %zu is %" PRId64 " but %" PRId64 " is expected: %s", name, i,
+                  given.shape[i], expected.value, shape_text(desc).str());
   }
-  if (empty)
-    bytes = 0;
-  else if (overflow || bytes > (uint64_t{1} << 46))
-    return fail(PLIANT_BAD_INPUT, "input \"%s\" is too large: shape %s", name, shape_text(given.shape, rank).str());
-  if (given.data == nullptr && bytes > 0) return fail(PLIANT_INVALID_ARGUMENT, "input \"%s\" has no data", name);
-  if (reinterpret_cast<uintptr_t>(given.data) % static_cast<uint64_t>(byte_size(desc.dtype)) != 0)
-    return fail(PLIANT_INVALID_ARGUMENT, "the data of input \"%s\" is not aligned to its elements", name);
-  alignas(64) static const std::byte nothing[64] = {};
-  view = {bytes > 0 ? static_cast<const std::byte*>(given.data) : nothing, given.shape, bytes};
+  view = {tensor.data, given.shape, tensor.bytes};
   return PLIANT_OK;
 }
 
 // Inputs that were not given: the default, or an error.
 pliant_status fill_defaults(const Model& model, State& state) {
   size_t missing = 0;
-  for (const InputView& v : state.inputs) missing += v.data == nullptr;
+  for (size_t i = 0; i < state.inputs.size(); ++i)
+    missing += state.inputs[i].data == nullptr && model.program.inputs[i].kind == TensorDesc::Kind::Tensor;
   if (missing == 0) return PLIANT_OK;
   size_t axes = 0;
   for (const TensorDesc& t : model.program.inputs) axes += t.axes.size();
   state.default_shapes.resize(axes);
   int64_t* shape = state.default_shapes.data();
   for (size_t i = 0; i < state.inputs.size(); ++i) {
-    if (state.inputs[i].data != nullptr) continue;
     const TensorDesc& desc = model.program.inputs[i];
+    if (state.inputs[i].data != nullptr || desc.kind != TensorDesc::Kind::Tensor) continue;
     if (desc.default_constant < 0)
       return fail(PLIANT_BAD_INPUT, "input \"%s\" is missing: %s%s", desc.name.c_str(), name_of(desc.dtype),
                   shape_text(desc).str());
@@ -130,6 +117,33 @@ pliant_status bind_slot(const Model& model, State& state, size_t index) {
 }
 
 }  // namespace
+
+pliant_status check_tensor(const char* name, DType dtype, const pliant_input& given, TensorView& view) {
+  if (given.dtype != static_cast<int32_t>(dtype))
+    return fail(PLIANT_BAD_INPUT, "input \"%s is %s but %s is expected", name, dtype_text(given.dtype), name_of(dtype));
+  if (given.rank < 0 || given.rank > PLIANT_MAX_RANK || (given.rank > 0 && given.shape == nullptr))
+    return fail(PLIANT_INVALID_ARGUMENT, "input \"%s has rank %d and %s shape", name, given.rank, given.shape ? "a" : "no");
+  view.rank = static_cast<size_t>(given.rank);
+  view.shape = given.shape;
+  view.bytes = static_cast<uint64_t>(byte_size(dtype));
+  bool empty = false, overflow = false;
+  for (size_t i = 0; i < view.rank; ++i) {
+    const int64_t size = given.shape[i];
+    if (size < 0) return fail(PLIANT_BAD_INPUT, "input \"%s axis %zu has the negative size %" PRId64, name, i, size);
+    empty = empty || size == 0;
+    overflow = overflow || __builtin_mul_overflow(view.bytes, static_cast<uint64_t>(size), &view.bytes);
+  }
+  if (empty)
+    view.bytes = 0;
+  else if (overflow || view.bytes > (uint64_t{1} << 46))
+    return fail(PLIANT_BAD_INPUT, "input \"%s is too large: shape %s", name, shape_text(given.shape, view.rank).str());
+  if (given.data == nullptr && view.bytes > 0) return fail(PLIANT_INVALID_ARGUMENT, "input \"%s has no data", name);
+  if (reinterpret_cast<uintptr_t>(given.data) % static_cast<uint64_t>(byte_size(dtype)) != 0)
+    return fail(PLIANT_INVALID_ARGUMENT, "the data of input \"%s is not aligned to its elements", name);
+  alignas(64) static const std::byte nothing[64] = {};
+  view.data = view.bytes > 0 ? static_cast<const std::byte*>(given.data) : nothing;
+  return PLIANT_OK;
+}
 
 pliant_status bind_inputs(const Model& model, State& state, const pliant_input* given, size_t count) {
   for (InputView& v : state.inputs) v = {};

@@ -6,6 +6,15 @@ namespace pliant::runtime {
 
 // Fills state.inputs and state.key. Messages name the input, axis, symbol, what was expected and where that came from.
 pliant_status bind_inputs(const Model& model, State& state, const pliant_input* given, size_t count);
+// A dense tensor of the caller's.
+struct TensorView {
+  const std::byte* data = nullptr;  // never null
+  const int64_t* shape = nullptr;
+  size_t rank = 0;
+  uint64_t bytes = 0;
+};
+// The form of a tensor: element type, rank, sizes, address. `name` is quoted in messages, which may go on behind it.
+pliant_status check_tensor(const char* name, DType dtype, const pliant_input& given, TensorView& view);
 // The axes that no bind covers, against the slots of the plan.
 pliant_status check_unbound_axes(const Model& model, const State& state, const std::vector<int64_t>& slots);
 

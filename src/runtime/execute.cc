@@ -85,7 +85,9 @@ pliant_status Executor::call_extern(const PreparedOp& op, PreparedList& list, in
   const artifact::ExternDesc& desc = model_.program.externs[op.index];
   ExternInput inputs[kMostExternArgs];
   ExternOutput outputs[kMostExternArgs];
-  int64_t results[kMostExternArgs] = {};
+  int64_t results[kMostExternResults] = {};
+  const TensorList* list_inputs[kMostExternLists];
+  TensorList* list_outputs[kMostExternLists];
   std::byte* const* pointers = list.pointers.data() + op.pointers;
   const int64_t* ints = list.ints.data() + op.ints;
   for (size_t i = 0; i < desc.inputs.size(); ++i) {
@@ -104,7 +106,15 @@ pliant_status Executor::call_extern(const PreparedOp& op, PreparedList& list, in
   call.results = {results, desc.result_slots.size()};
   call.where = desc.where.c_str();
   call.workspace = &state_.workspace;
-  PLIANT_TRY(model_.externs[op.index]->function(call));
+  for (size_t i = 0; i < desc.list_inputs.size(); ++i) list_inputs[i] = &state_.lists[desc.list_inputs[i]];
+  for (size_t i = 0; i < desc.list_outputs.size(); ++i) list_outputs[i] = &state_.lists[desc.list_outputs[i]];
+  call.list_inputs = {list_inputs, desc.list_inputs.size()};
+  call.list_outputs = {list_outputs, desc.list_outputs.size()};
+  call.list_memory = &state_.list_memory;
+  state_.list_memory.limit = state_.budget.left() + state_.budget.lists;
+  const pliant_status status = model_.externs[op.index]->function(call);
+  state_.budget.lists = state_.list_memory.used;
+  PLIANT_TRY(status);
   for (size_t i = 0; i < desc.result_slots.size(); ++i) slots[desc.result_slots[i]] = results[i];
   return PLIANT_OK;
 }

@@ -41,7 +41,8 @@ pliant_status resolve_externs(Model& m) {
     };
     if (!within(e.inputs.size(), row->min_inputs, row->max_inputs) ||
         !within(e.outputs.size(), row->min_outputs, row->max_outputs) ||
-        !within(e.ints.size(), row->min_ints, row->max_ints) || !within(e.result_slots.size(), 0, row->results))
+        !within(e.ints.size(), row->min_ints, row->max_ints) || !within(e.result_slots.size(), 0, row->results) ||
+        e.list_inputs.size() != row->list_inputs || e.list_outputs.size() != row->list_outputs)
       return fail(PLIANT_BAD_ARTIFACT, "the artifact calls the function \"%s\" with the wrong number of arguments",
                   e.symbol.c_str());
     m.externs.push_back(row);
@@ -112,7 +113,7 @@ std::vector<Model::Description> describe(const std::vector<artifact::TensorDesc>
   for (const artifact::TensorDesc& t : tensors) {
     Model::Description& d = out.emplace_back();
     for (const artifact::Axis& a : t.axes) {
-      d.sizes.push_back(a.size.is_slot ? -1 : a.size.value);
+      d.sizes.push_back(a.size.is_slot ? artifact::kAnySize : a.size.value);
       d.symbols.push_back(a.text.c_str());
     }
   }

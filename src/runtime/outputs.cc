@@ -10,8 +10,8 @@ namespace pliant::runtime {
 
 pliant_status size_output(const Model& model, State& state, size_t output, const int64_t* slots) {
   OutputSize& size = state.outputs[output].size;
-  if (size.known) return PLIANT_OK;
   const artifact::TensorDesc& desc = model.program.outputs[output];
+  if (size.known || desc.kind != artifact::TensorDesc::Kind::Tensor) return PLIANT_OK;
   size.shape.resize(desc.axes.size());
   auto bytes = static_cast<uint64_t>(byte_size(desc.dtype));
   bool empty = false, overflow = false;
@@ -37,7 +37,7 @@ pliant_status size_output(const Model& model, State& state, size_t output, const
 
 pliant_status allocate_output(Model& model, State& state, size_t i) {
   OutputView& v = state.outputs[i];
-  if (v.data != nullptr) return PLIANT_OK;
+  if (v.data != nullptr || model.program.outputs[i].kind != artifact::TensorDesc::Kind::Tensor) return PLIANT_OK;
   pliant_output& out = state.given_outputs[i];
   const char* name = model.program.outputs[i].name.c_str();
   if (out.data != nullptr) {
@@ -67,7 +67,7 @@ void finish_outputs(Model& model, State& state, pliant_status status) {
     OutputView& v = state.outputs[i];
     pliant_output& out = state.given_outputs[i];
     out.dtype = static_cast<int32_t>(model.program.outputs[i].dtype);
-    out.rank = static_cast<int32_t>(model.program.outputs[i].axes.size());
+    out.rank = static_cast<int32_t>(v.size.known ? model.program.outputs[i].axes.size() : 0);
     if (v.size.known) std::copy(v.size.shape.begin(), v.size.shape.end(), out.shape);
     out.buffer = nullptr;
     if (v.block == nullptr) continue;

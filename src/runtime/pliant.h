@@ -105,6 +105,14 @@ PLIANT_API void pliant_release_model(pliant_model* model);
 
 /* ---- descriptions: pointers stay valid until the model is released ---- */
 
+/* What an input or output is. An optional holds a tensor or nothing, an optional sequence a sequence or nothing. Axes of any
+ * size in the elements have the size -1 and the symbol "?". */
+typedef enum pliant_kind {
+  PLIANT_TENSOR = 0,
+  PLIANT_SEQUENCE = 1,
+  PLIANT_OPTIONAL = 2,
+  PLIANT_OPTIONAL_SEQUENCE = 3
+} pliant_kind;
 typedef struct pliant_tensor_info {
   size_t struct_size;
   const char* name;
@@ -112,7 +120,9 @@ typedef struct pliant_tensor_info {
   int32_t rank;
   const int64_t* sizes;       /* of each axis; -1 where it depends on the inputs */
   const char* const* symbols; /* of each axis, as text: "batch", "2*n + 1", "224" */
-  int32_t optional;           /* 1 for an input that has a default value */
+  int32_t optional;           /* 1 for an input that has a default value, and for an optional */
+  int32_t kind;               /* pliant_kind; dtype, rank and axes are those of the elements unless it is a tensor */
+  int32_t any_rank;           /* 1: the elements may have any number of axes; rank is 0 then */
 } pliant_tensor_info;
 PLIANT_API size_t pliant_input_count(const pliant_model* model);
 PLIANT_API size_t pliant_output_count(const pliant_model* model);
@@ -181,6 +191,22 @@ typedef struct pliant_output {
 PLIANT_API pliant_status pliant_run(pliant_model* model, const pliant_input* inputs, size_t input_count,
                                     pliant_output* outputs, size_t output_count);
 
+/* A sequence or an optional for a run. The tensors must stay as they are until it returns. */
+typedef struct pliant_list_input {
+  const char* name;            /* NULL: the model's k-th input that is no tensor, k the position in the array */
+  int32_t is_present;          /* 0: an optional that holds nothing */
+  size_t count;                /* of an optional tensor 1 */
+  const pliant_input* tensors; /* `count`; their names are not looked at */
+} pliant_list_input;
+
+/* A sequence or an optional that a run gave. */
+typedef struct pliant_list pliant_list;
+PLIANT_API int32_t pliant_list_is_present(const pliant_list* list); /* 0: an optional that holds nothing */
+PLIANT_API size_t pliant_list_size(const pliant_list* list);        /* of an optional tensor 1 */
+/* One tensor; tensor->buffer gets a reference of its own, which keeps the values when the list is released. */
+PLIANT_API pliant_status pliant_list_get(const pliant_list* list, size_t index, pliant_output* tensor);
+PLIANT_API void pliant_release_list(pliant_list* list); /* NULL is allowed */
+
 typedef struct pliant_run_options {
   size_t struct_size;
   /* The run ends soon after another thread makes this not 0, with PLIANT_CANCELLED. NULL: a flag of the run's own, for
@@ -189,6 +215,12 @@ typedef struct pliant_run_options {
   /* The most bytes of intermediate and growing tensors and of outputs that the runtime allocates; a run that needs more ends
    * with PLIANT_OUT_OF_MEMORY. 0: what the load options say. */
   uint64_t memory_limit;
+  const pliant_list_input* lists; /* the inputs that are sequences and optionals; an optional may be left out */
+  size_t list_count;
+  /* One for each output of the model, in order, or NULL when none is a sequence or an optional. Out: the value, to be
+   * released with pliant_release_list; NULL where the output is a tensor, and after a failure. The pliant_output of such an
+   * output is left alone. */
+  pliant_list** list_outputs;
 } pliant_run_options;
 /* As pliant_run. `options` may be NULL. */
 PLIANT_API pliant_status pliant_run_with(pliant_model* model, const pliant_input* inputs, size_t input_count,

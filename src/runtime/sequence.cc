@@ -18,9 +18,7 @@ uint64_t header_bytes(size_t rank) { return round_up(sizeof(ListTensor) + rank *
 
 }  // namespace
 
-pliant_buffer* ListTensor::block() const {
-  return reinterpret_cast<pliant_buffer*>(const_cast<ListTensor*>(this)) - 1;
-}
+pliant_buffer* ListTensor::block() const { return reinterpret_cast<pliant_buffer*>(const_cast<ListTensor*>(this)) - 1; }
 
 void TensorRef::retain() {
   if (tensor_ != nullptr) tensor_->block()->references.fetch_add(1, std::memory_order_relaxed);

@@ -9,6 +9,7 @@ namespace pliant::runtime {
 State::State(const Model& model)
     : inputs(model.program.inputs.size()),
       outputs(model.program.outputs.size()),
+      lists(model.program.list_count),
       key(model.program.key_slots),
       slots(model.program.slot_count),
       buffers(model.functions[0].buffer_count),
@@ -21,6 +22,7 @@ State::State(const Model& model)
       epochs.back()[e].offsets.resize(f.epochs[e].size());
     }
   }
+  list_memory.blocks = model.blocks;
   entry.code = &model.functions[0];
   for (uint32_t i = 0; i < entry.code->grow_count; ++i) grows.push_back(take_grow());
   entry.slots = slots.data();

@@ -8,6 +8,7 @@
 #include "runtime/memory.h"
 #include "runtime/plan.h"
 #include "runtime/planner.h"
+#include "runtime/sequence.h"
 
 namespace pliant::runtime {
 
@@ -39,8 +40,8 @@ struct EpochCache {
 // What one run may use, and uses.
 struct Budget {
   uint64_t limit = UINT64_MAX;
-  uint64_t arena = 0, frames = 0, grows = 0, outputs = 0;
-  uint64_t used() const { return arena + frames + grows + outputs; }
+  uint64_t arena = 0, frames = 0, grows = 0, outputs = 0, lists = 0;
+  uint64_t used() const { return arena + frames + grows + outputs + lists; }
   uint64_t left() const { return limit > used() ? limit - used() : 0; }
 };
 
@@ -50,6 +51,9 @@ class State {
 
   std::vector<InputView> inputs;
   std::vector<OutputView> outputs;
+  std::vector<TensorList> lists;  // the list registers, all absent between runs
+  ListMemory list_memory;
+  std::vector<bool> given_lists;  // by input, while they are bound
   std::vector<int64_t> key;  // the run's key-slot values
   // The entry's frame, with room for its parts.
   Frame entry;

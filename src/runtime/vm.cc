@@ -5,6 +5,7 @@
 
 #include "runtime/entry.h"
 #include "runtime/interpret.h"
+#include "runtime/lists.h"
 #include "runtime/outputs.h"
 
 namespace pliant::runtime {
@@ -17,9 +18,12 @@ class Run {
  public:
   Run(Model& model, State& state) : model_(model), state_(state), executor_(model, state) {}
 
-  pliant_status execute(const pliant_input* inputs, size_t input_count) {
+  pliant_status execute(const pliant_input* inputs, size_t input_count, const RunOptions& options) {
     for (OutputView& v : state_.outputs) v.data = nullptr, v.block = nullptr, v.size.known = false;
-    const pliant_status status = run(inputs, input_count);
+    pliant_status status = bind_lists(model_, state_, options.lists, options.list_count);
+    if (status == PLIANT_OK) status = run(inputs, input_count);
+    const pliant_status given = finish_lists(model_, state_, status == PLIANT_OK ? options.list_outputs : nullptr);
+    if (status == PLIANT_OK) status = given;
     finish_outputs(model_, state_, status);
     return status;
   }
@@ -171,7 +175,7 @@ pliant_status run_model(Model& model, const pliant_input* inputs, size_t input_c
   state.given_outputs = outputs;
   state.budget = {};
   state.budget.limit = options.memory_limit;
-  const pliant_status status = Run(model, state).execute(inputs, input_count);
+  const pliant_status status = Run(model, state).execute(inputs, input_count, options);
   uint64_t peak = model.peak_bytes.load(std::memory_order_relaxed);
   while (peak < state.budget.arena && !model.peak_bytes.compare_exchange_weak(peak, state.budget.arena)) {
   }

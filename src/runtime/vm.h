@@ -7,6 +7,9 @@ namespace pliant::runtime {
 struct RunOptions {
   int32_t* stop = nullptr;  // the run ends soon after this is not 0
   uint64_t memory_limit = UINT64_MAX;
+  const pliant_list_input* lists = nullptr;  // inputs
+  size_t list_count = 0;
+  pliant_list** list_outputs = nullptr;  // one for each output of the program, or null
 };
 // One run. `outputs` has one element for each output of the program.
 pliant_status run_model(Model& model, const pliant_input* inputs, size_t input_count, pliant_output* outputs,

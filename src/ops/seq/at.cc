@@ -19,11 +19,12 @@ Data reference(const Attrs& attrs, const std::vector<Datum>& in) {
 }  // namespace
 
 OpDef op_seq_at() {
-  return {.name = "seq.at",
-          .doc = "The element at the position: the attribute, or integer input 1. Sizes that its type leaves open become known.",
-          .attrs = {position_attr("which element; counted from the end when negative")},
-          .max_inputs = 2,
-          .list = {infer_types, reference}};
+  return {
+      .name = "seq.at",
+      .doc = "The element at the position: the attribute, or integer input 1. Sizes that its type leaves open become known.",
+      .attrs = {position_attr("which element; counted from the end when negative")},
+      .max_inputs = 2,
+      .list = {infer_types, reference}};
 }
 
 }  // namespace pliant::ops

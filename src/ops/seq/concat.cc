@@ -38,7 +38,8 @@ Data reference(const Attrs& attrs, const std::vector<Datum>& in) {
   for (const auto& e : elements) {
     std::vector<int64_t> other = e->shape, first = shape;
     if (!stacks) other[k] = first[k] = 0;
-    if (other != first) return run_fault("tensors of shapes " + text_of(shape) + " and " + text_of(e->shape) + " do not join");
+    if (other != first)
+      return run_fault("tensors of shapes " + text_of(shape) + " and " + text_of(e->shape) + " do not join");
     total += stacks ? 1 : e->shape[k];
   }
   std::vector<int64_t> result = shape;
@@ -63,8 +64,9 @@ Data reference(const Attrs& attrs, const std::vector<Datum>& in) {
 
 OpDef op_seq_concat() {
   return {.name = "seq.concat",
-          .doc = "The elements one after the other along an axis, or stacked on a new one. A sequence without elements is a "
-                 "fault.",
+          .doc =
+              "The elements one after the other along an axis, or stacked on a new one. A sequence without elements is a "
+              "fault.",
           .attrs = {required_attr("axis", AttrKind::Int, "the axis of the result"),
                     attr("new_axis", false, "whether the axis is new, of the sequence's length")},
           .list = {infer_types, reference}};

@@ -21,8 +21,9 @@ Data reference(const Attrs& attrs, const std::vector<Datum>& in) {
 
 OpDef op_seq_erase() {
   return {.name = "seq.erase",
-          .doc = "The sequence without the element at the position (the attribute, or integer input 1); without the last where "
-                 "neither is given.",
+          .doc =
+              "The sequence without the element at the position (the attribute, or integer input 1); without the last where "
+              "neither is given.",
           .attrs = {position_attr("which element goes; counted from the end when negative")},
           .max_inputs = 2,
           .list = {infer_types, reference}};

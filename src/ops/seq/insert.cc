@@ -30,13 +30,15 @@ Data reference(const Attrs& attrs, const std::vector<Datum>& in) {
 }  // namespace
 
 OpDef op_seq_insert() {
-  return {.name = "seq.insert",
-          .doc = "The sequence with tensor input 1 before the element at the position (the attribute, or integer input 2), or at "
-                 "the end without one. At the end it costs no more than the tensor.",
-          .attrs = {position_attr("where it comes to stand; counted from the end when negative")},
-          .min_inputs = 2,
-          .max_inputs = 3,
-          .list = {infer_types, reference}};
+  return {
+      .name = "seq.insert",
+      .doc =
+          "The sequence with tensor input 1 before the element at the position (the attribute, or integer input 2), or at "
+          "the end without one. At the end it costs no more than the tensor.",
+      .attrs = {position_attr("where it comes to stand; counted from the end when negative")},
+      .min_inputs = 2,
+      .max_inputs = 3,
+      .list = {infer_types, reference}};
 }
 
 }  // namespace pliant::ops

@@ -76,14 +76,16 @@ Data reference(const Attrs& attrs, const std::vector<Datum>& in) {
 }  // namespace
 
 OpDef op_seq_split() {
-  return {.name = "seq.split",
-          .doc = "The pieces of a tensor along an axis: of the sizes in integer input 1, a list, or in chunks of one size (that "
-                 "input, one integer, or the attribute), the last of what is left.",
-          .attrs = {attr("axis", int64_t{0}, "the axis that is cut"),
-                    optional_attr("chunk", AttrKind::Dim, "the size of the pieces"),
-                    attr("keepdims", true, "with chunk 1: whether the axis stays, of size 1")},
-          .max_inputs = 2,
-          .list = {infer_types, reference}};
+  return {
+      .name = "seq.split",
+      .doc =
+          "The pieces of a tensor along an axis: of the sizes in integer input 1, a list, or in chunks of one size (that "
+          "input, one integer, or the attribute), the last of what is left.",
+      .attrs = {attr("axis", int64_t{0}, "the axis that is cut"),
+                optional_attr("chunk", AttrKind::Dim, "the size of the pieces"),
+                attr("keepdims", true, "with chunk 1: whether the axis stays, of size 1")},
+      .max_inputs = 2,
+      .list = {infer_types, reference}};
 }
 
 }  // namespace pliant::ops

@@ -45,13 +45,15 @@ pliant_status find_element(const ExternCall& call, const ListTensor*& element) {
 pliant_status give_sizes(ExternCall& call, std::span<const int64_t> shape, std::span<const int64_t> wanted) {
   for (size_t i = 0; i < call.results.size() && i < wanted.size(); ++i) {
     if (wanted[i] < 0 || static_cast<size_t>(wanted[i]) >= shape.size())
-      return call.fault("a tensor of shape %s has no axis %" PRId64, shape_text(shape.data(), shape.size()).str(), wanted[i]);
+      return call.fault("a tensor of shape %s has no axis %" PRId64, shape_text(shape.data(), shape.size()).str(),
+                        wanted[i]);
     call.results[i] = shape[static_cast<size_t>(wanted[i])];
   }
   return PLIANT_OK;
 }
 
-void copy_rows(std::byte* to, uint64_t to_stride, const std::byte* from, uint64_t from_stride, uint64_t rows, uint64_t bytes) {
+void copy_rows(std::byte* to, uint64_t to_stride, const std::byte* from, uint64_t from_stride, uint64_t rows,
+               uint64_t bytes) {
   if (bytes == 0) return;
   for (uint64_t r = 0; r < rows; ++r) std::memcpy(to + r * to_stride, from + r * from_stride, bytes);
 }

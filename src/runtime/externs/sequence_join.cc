@@ -23,8 +23,8 @@ pliant_status join(const ExternCall& call, const TensorList& list, Joined& out) 
   const auto first = list[0].shape();
   out.rank = first.size() + (stacks ? 1 : 0);
   if (axis < 0 || static_cast<size_t>(axis) >= out.rank || out.rank > PLIANT_MAX_RANK)
-    return call.fault("a tensor of shape %s cannot be joined along axis %" PRId64, shape_text(first.data(), first.size()).str(),
-                      axis);
+    return call.fault("a tensor of shape %s cannot be joined along axis %" PRId64,
+                      shape_text(first.data(), first.size()).str(), axis);
   for (size_t k = 0, from = 0; k < out.rank; ++k)
     out.shape[k] = stacks && k == static_cast<size_t>(axis) ? 0 : first[from++];
   out.shape[axis] = 0;
