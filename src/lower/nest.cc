@@ -1,6 +1,7 @@
 #include "lower/nest.h"
 
 #include <algorithm>
+#include <cctype>
 #include <unordered_set>
 
 namespace pliant::lower {
@@ -101,6 +102,13 @@ void collapse(expr::Context& ctx, Nest& nest, size_t first) {
     nest.loops[i - 1] = {*v.as_symbol(), extent};
     nest.loops.erase(nest.loops.begin() + static_cast<long>(i));
   }
+}
+
+std::string symbol_name(const graph::Node& n) {
+  std::vector<std::string> names = model_nodes(n.loc);
+  std::string out;
+  for (char c : names.empty() ? n.op : names.back()) out += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return out.substr(0, 48);
 }
 
 std::optional<int64_t> const_upper(expr::Context& ctx, Dim d) {

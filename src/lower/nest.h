@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "codegen/target.h"
+#include "graph/graph.h"
 #include "loop/loop.h"
 #include "te/te.h"
 
@@ -42,6 +43,8 @@ std::optional<Dim> stride_in(expr::Context& ctx, Dim offset, SymbolId var);
 // Every flat offset of the nest: the index of each load, and the stores'.
 std::vector<Dim> all_offsets(const Nest& nest);
 
+// A name for a node's kernels: letters, digits and underscores of the name of the model's node.
+std::string symbol_name(const graph::Node& n);
 // A constant upper bound of a size where one is provable.
 std::optional<int64_t> const_upper(expr::Context& ctx, Dim d);
 // Visits `s` and everything below it once; loads inside gathered indices are not entered.

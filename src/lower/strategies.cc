@@ -1,6 +1,4 @@
 // The strategies in the order in which they are tried, and the choice.
-#include <cctype>
-
 #include "lower/contraction.h"
 #include "lower/row.h"
 #include "lower/stage_kernels.h"
@@ -162,32 +160,13 @@ Result<LoweredKernel> lower_check(const Problem& p, const ops::DataCheck& check)
   return k;
 }
 
-// Letters, digits and underscores of a model node's name.
-std::string symbol_name(const std::string& text) {
-  std::string out;
-  for (char c : text) out += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-  return out.substr(0, 48);
-}
-
 }  // namespace
 
 Result<LoweredNode> lower_node(const graph::Function& f, const graph::Node& node, const ConstantValues& constants,
                                expr::Context& ctx, const codegen::Target& target, const Options& options) {
   te::Builder builder(ctx);
   ops::Defined d = TRY(ops::define(f, node, builder));
-  std::vector<std::string> names = model_nodes(node.loc);
-  Problem p{ctx,
-            builder,
-            target,
-            options,
-            f,
-            node,
-            d.inputs,
-            d.outputs,
-            {},
-            d.checks,
-            symbol_name(names.empty() ? node.op : names.back()),
-            node.loc};
+  Problem p{ctx, builder, target, options, f, node, d.inputs, d.outputs, {}, d.checks, symbol_name(node), node.loc};
   for (graph::ValueId v : node.inputs) p.constants.push_back(v == graph::kNoValue ? nullptr : constants.by_value[v]);
   LoweredNode out;
   for (const ops::DataCheck& c : p.checks) out.kernels.push_back(TRY(lower_check(p, c)));

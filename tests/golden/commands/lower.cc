@@ -88,7 +88,15 @@ class Runner {
     }
     constants_.by_value.resize(f_.values.size());
     lower::Options options;
-    lower::LoweredNode low = TRY(lower::lower_node(f_, n, constants_, ctx_, target_, options));
+    lower::LoweredNode low;
+    if (n.op == "core.loop") {
+      std::string reason;
+      auto native = TRY(lower::lower_loop(f_, n, constants_, ctx_, target_, options, &reason));
+      if (!native) return make_error("not-native", describe(n.loc), reason);
+      low = std::move(*native);
+    } else {
+      low = TRY(lower::lower_node(f_, n, constants_, ctx_, target_, options));
+    }
     for (ValueId v : n.outputs) memory_[v] = blank_array(f_.tensor_type(v).dtype, f_.tensor_type(v).shape);
     std::vector<te::Array> temporaries;
     for (const lower::Temporary& t : low.temporaries) temporaries.push_back(blank_array(t.dtype, t.shape));
@@ -108,6 +116,11 @@ class Runner {
       std::vector<std::pair<expr::SymbolId, int64_t>> symbols;
       for (expr::SymbolId s : loop::free_symbols(k.function)) symbols.push_back({s, value_of(ctx_.symbol_dim(s))});
       TRY(loop::interpret(k.function, ctx_, symbols, buffers));
+    }
+    for (const lower::SymbolRead& r : low.reads) {
+      int64_t v = 0;
+      std::memcpy(&v, temporaries[static_cast<size_t>(r.temporary)].data.data() + 8 * r.element, 8);
+      sizes_[ctx_.info(r.symbol).name] = v;
     }
     return text;
   }

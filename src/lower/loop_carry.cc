@@ -1,0 +1,257 @@
+// What a native loop carries from one iteration to the next, and where it lies.
+#include "lower/loop_carry.h"
+
+#include <algorithm>
+
+#include "lower/view.h"
+#include "te/analysis.h"
+
+namespace pliant::lower {
+
+using graph::LoopParts;
+using graph::Node;
+using graph::ValueId;
+
+namespace {
+
+bool uses_value(const Node& n, const std::set<ValueId>& values) {
+  for (ValueId v : n.inputs)
+    if (values.count(v)) return true;
+  for (const auto& r : n.regions) {
+    for (ValueId v : r->results)
+      if (values.count(v)) return true;
+    for (const Node& inner : r->nodes)
+      if (uses_value(inner, values)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+// Whether a node of the region itself computes the value, so that it can be told where to.
+bool RegionLowering::is_computed(const graph::Region& r, ValueId v) const {
+  for (const Node& n : r.nodes) {
+    if (std::find(n.outputs.begin(), n.outputs.end(), v) == n.outputs.end()) continue;
+    if (n.op == "core.const" || n.op == "core.loop" || n.op == "core.call") return false;
+    return !(n.outputs.size() == 1 && (appends_.count(v) || view_of(n, f_, ctx_)));
+  }
+  return false;
+}
+
+// concat(carried, x…) along the outermost axis that is not 1, which is how a carried value grows in place.
+bool RegionLowering::is_append(const Node& n, const Carried& c) const {
+  if (n.op != "array.concat" || n.outputs[0] != c.next || n.inputs[0] != c.param) return false;
+  for (size_t k = 1; k < n.inputs.size(); ++k)
+    if (n.inputs[k] == c.param) return false;
+  const auto& shape = f_.tensor_type(c.next).shape;
+  const auto rank = static_cast<int64_t>(shape.size());
+  const int64_t axis = n.attrs.int_or("axis", 0);
+  for (int64_t a = 0; a < (axis < 0 ? axis + rank : axis); ++a)
+    if (!shape[static_cast<size_t>(a)].is_const(1)) return false;
+  return true;
+}
+
+// The next value may overwrite the present one while it is computed: each element depends on no other element of it, and
+// nothing looks at the present value, or at a value that shares its memory, from then on.
+bool RegionLowering::updates_in_place(const graph::Region& r, const Carried& c) {
+  std::set<ValueId> same{c.param};
+  const Node* producer = nullptr;
+  for (const Node& n : r.nodes) {
+    const bool uses = uses_value(n, same);
+    if (producer && uses) return false;
+    if (!producer && std::find(n.outputs.begin(), n.outputs.end(), c.next) != n.outputs.end()) {
+      if (n.outputs.size() != 1 || !is_computed(r, c.next) || n.op == "core.if") return false;
+      if (n.op != "core.fused" && !n.regions.empty()) return false;
+      producer = &n;
+      for (ValueId v : n.inputs)
+        if (v != c.param && same.count(v)) return false;
+    } else if (uses && ((!n.regions.empty() && n.op != "core.fused") || n.op == "array.concat" || view_of(n, f_, ctx_))) {
+      same.insert(n.outputs.begin(), n.outputs.end());
+    }
+  }
+  if (!producer) return false;
+  for (ValueId v : r.results)
+    if (same.count(v)) return false;
+  te::Builder builder(ctx_);
+  auto defined = ops::define(f_, *producer, builder);
+  if (!defined.ok()) return false;
+  for (const te::Tensor& t : te::stages_of(defined.value().outputs)) {
+    if (t->kind != te::Kind::Map) return false;
+    for (const te::Tensor& from : t->reads)
+      for (size_t i = 0; i < producer->inputs.size(); ++i) {
+        const bool carried = producer->inputs[i] == c.param && defined.value().inputs[i]->id == from->id;
+        if ((carried || from->kind != te::Kind::Input) && !te::reads_in_place(*t, *from)) return false;
+      }
+  }
+  return true;
+}
+
+std::vector<RegionLowering::Carried> RegionLowering::carry(const Node& n, const LoopParts& parts) {
+  std::vector<Carried> out(parts.carried);
+  const graph::Region& r = *parts.body;
+  const bool diverges = graph::diverges(r);
+  for (size_t i = 0; i < out.size(); ++i) {
+    Carried& c = out[i];
+    c.init = parts.init(n, i);
+    c.param = r.params[i];
+    c.next = diverges ? c.param : parts.next(i);
+    c.output = n.outputs[i];
+    c.dtype = f_.tensor_type(c.param).dtype;
+    Dim elements = elements_of(c.param);
+    const bool appended = std::any_of(r.nodes.begin(), r.nodes.end(), [&](const Node& node) { return is_append(node, c); });
+    c.kind = c.next == c.param                                                  ? Carried::Kind::Same
+             : appended                                                         ? Carried::Kind::Append
+             : elements == elements_of(c.next) && fits_local(c.dtype, elements) ? Carried::Kind::Register
+             : elements == elements_of(c.next) && updates_in_place(r, c)        ? Carried::Kind::InPlace
+                                                                                : Carried::Kind::Double;
+    for (size_t a = 0; a < f_.tensor_type(c.param).shape.size(); ++a) {
+      auto s = f_.tensor_type(c.param).shape[a].as_symbol();
+      if (!s || f_.tensor_type(c.init).shape[a] == f_.tensor_type(c.param).shape[a] || s == parts.index.as_symbol())
+        continue;
+      if (inner_.count(*s)) continue;
+      c.sizes.push_back({a, *s, {}});
+    }
+  }
+  return out;
+}
+
+// Declares the memory of a carried value and fills it with the first one.
+Status RegionLowering::place_carried(const Node& n, Carried& c, Block& out) {
+  for (Carried::Size& s : c.sizes) {
+    if (&n == outermost_)
+      return not_native(n, "the size " + ctx_.info(s.symbol).name + " of a carried value is not known before");
+    s.place = new_local("size", DType::I64, 1, out);
+    out.add(store_first(s.place, expr::make_index(f_.tensor_type(c.init).shape[s.axis])));
+  }
+  const bool has_place = destinations_.count(c.output) != 0;
+  Place init = place_of(c.init);
+  switch (c.kind) {
+    case Carried::Kind::Same: c.base = init; return ok();
+    case Carried::Kind::Register:
+      c.base = new_local(name_of(c.param), c.dtype, elements_of(c.param).const_value(), out);
+      break;
+    case Carried::Kind::Append:
+    case Carried::Kind::InPlace:
+      c.base =
+          has_place ? destinations_.at(c.output) : TRY(new_buffer(n, name_of(c.param), c.dtype, elements_of(c.next), out));
+      break;
+    case Carried::Kind::Double: {
+      std::optional<Dim> room = upper_bound(elements_of(c.next)), before = upper_bound(elements_of(c.param));
+      if (!room || !before) return not_native(n, "a carried value has no bound of its size that is known before the loop");
+      if (!(*room == *before)) room = max(*room, *before);
+      c.half = *room;
+      c.base = TRY(new_buffer(n, name_of(c.param), c.dtype, *room * 2, out));
+      break;
+    }
+  }
+  out.add(copy(init, c.base, c.dtype, elements_of(c.init)));
+  return ok();
+}
+
+Status RegionLowering::begin_iteration(const Node& n, std::vector<Carried>& carried, Block& body) {
+  Dim index = iterations_.back().index;
+  for (Carried& c : carried) {
+    for (const Carried::Size& s : c.sizes) {
+      if (inner_.count(s.symbol)) continue;
+      const expr::SymbolInfo& info = ctx_.info(s.symbol);
+      std::optional<Dim> bound = info.hi == expr::kNoLimit ? info.upper : std::optional<Dim>(ctx_.constant(info.hi));
+      if (!bound) return not_native(n, "the size " + info.name + " of a carried value has no bound");
+      body.bind(s.symbol, expr::value(load_first(s.place, DType::I64)));
+      inner_[s.symbol] = bound;
+    }
+    places_[c.param] = c.at(index);
+  }
+  return ok();
+}
+
+// Values that a node of the body computes are computed where they are needed next.
+void RegionLowering::plan_destinations(const LoopParts& parts, const std::vector<Carried>& carried,
+                                       const std::vector<Place>& scans) {
+  const graph::Region& r = *parts.body;
+  Dim index = iterations_.back().index;
+  for (const Carried& c : carried) {
+    if (c.kind == Carried::Kind::Append) appends_[c.next] = c.base;
+    if ((c.kind == Carried::Kind::Double || c.kind == Carried::Kind::InPlace) && is_computed(r, c.next))
+      destinations_.emplace(c.next, c.at(index + 1));
+  }
+  for (const Node& n : r.nodes)
+    for (const Carried& c : carried) {
+      if (c.kind != Carried::Kind::Append || n.outputs.size() != 1 || n.outputs[0] != c.next) continue;
+      Dim at = elements_of(c.param);
+      for (size_t k = 1; k < n.inputs.size(); ++k) {
+        if (is_computed(r, n.inputs[k])) destinations_.emplace(n.inputs[k], Place{c.base.buffer, c.base.offset + at});
+        at = at + elements_of(n.inputs[k]);
+      }
+    }
+  for (size_t i = 0; i < scans.size(); ++i) {
+    ValueId v = parts.scan(i);
+    if (is_computed(r, v)) destinations_.emplace(v, Place{scans[i].buffer, scans[i].offset + index * elements_of(v)});
+  }
+}
+
+Status RegionLowering::end_iteration(const Node& n, const LoopParts& parts, const std::vector<Carried>& carried,
+                                     const std::vector<Place>& scans, Block& body) {
+  Dim index = iterations_.back().index;
+  auto differ = [](Place a, Place b) { return a.buffer != b.buffer || !(a.offset == b.offset); };
+  for (size_t i = 0; i < scans.size(); ++i) {
+    ValueId v = parts.scan(i);
+    if (!f_.value(v).type.tensor()) return not_native(n, "a scan value is no tensor");
+    Place to{scans[i].buffer, scans[i].offset + index * elements_of(v)}, from = place_of(v);
+    if (differ(from, to)) body.add(copy(from, to, f_.tensor_type(v).dtype, elements_of(v)));
+  }
+  // All next values are read before any is overwritten: those that lie where another present value lies are set aside.
+  std::vector<std::pair<const Carried*, Place>> moves;
+  for (const Carried& c : carried) {
+    for (const Carried::Size& s : c.sizes)
+      body.add(store_first(s.place, expr::make_index(f_.tensor_type(c.next).shape[s.axis])));
+    if (c.kind == Carried::Kind::Same || c.kind == Carried::Kind::Append) continue;
+    Place from = place_of(c.next);
+    if (!differ(from, c.at(index + 1))) continue;
+    const bool clobbered = std::any_of(carried.begin(), carried.end(), [&](const Carried& other) {
+      return other.kind == Carried::Kind::Register && other.base.buffer == from.buffer;
+    });
+    if (clobbered) {
+      Place aside = TRY(new_buffer(n, "aside", c.dtype, elements_of(c.next), body));
+      body.add(copy(from, aside, c.dtype, elements_of(c.next)));
+      from = aside;
+    }
+    moves.emplace_back(&c, from);
+  }
+  for (auto& [c, from] : moves) body.add(copy(from, c->at(index + 1), c->dtype, elements_of(c->next)));
+  return ok();
+}
+
+// Scan values, stacked along a new outermost axis.
+Result<std::vector<Place>> RegionLowering::place_scans(const Node& n, const LoopParts& parts, bool counts, Block& out) {
+  std::vector<Place> scans;
+  for (size_t i = 0; i < parts.scans && !graph::diverges(*parts.body); ++i) {
+    ValueId v = n.outputs[parts.carried + i], from = parts.scan(i);
+    if (counts && !parts.trip) return not_native(n, "the number of its scan values has no bound");
+    Dim count = counts ? max(ctx_.constant(0), *parts.trip) : parts.count;
+    if (destinations_.count(v)) {
+      scans.push_back(destinations_.at(v));
+    } else {
+      scans.push_back(TRY(new_buffer(n, name_of(v), f_.tensor_type(v).dtype, count * elements_of(from), out)));
+    }
+    places_[v] = scans.back();
+  }
+  return scans;
+}
+
+void RegionLowering::finish_carried(const Carried& c, Dim count, Block& out) {
+  Place last = c.at(count);
+  for (const Carried::Size& s : c.sizes) {
+    auto symbol = f_.tensor_type(c.output).shape[s.axis].as_symbol();
+    if (!symbol || inner_.count(*symbol)) continue;
+    out.bind(*symbol, expr::value(load_first(s.place, DType::I64)));
+    inner_[*symbol] = inner_.count(s.symbol) ? inner_.at(s.symbol) : std::nullopt;
+  }
+  auto wanted = destinations_.find(c.output);
+  if (wanted != destinations_.end() && wanted->second.buffer != last.buffer) {
+    out.add(copy(last, wanted->second, c.dtype, elements_of(c.output)));
+    last = wanted->second;
+  }
+  places_[c.output] = last;
+}
+
+}  // namespace pliant::lower

@@ -1,0 +1,141 @@
+// Lowering of regions: the nodes of loop bodies and arms, inlined into one loop function. Values live in registers (Local
+// buffers of a few vectors), on the stack (larger Locals) or in scratch memory whose size is bounded before the function
+// runs.
+#pragma once
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "graph/control.h"
+#include "lower/lower.h"
+#include "lower/nest.h"
+
+namespace pliant::lower {
+
+// Where a value lies: contiguous, from element `offset` of a buffer on.
+struct Place {
+  loop::BufferId buffer = 0;
+  Dim offset;
+};
+
+// Statements in order, with declarations that hold for all that follows them.
+class Block {
+ public:
+  void add(loop::StmtPtr s) { items_.push_back(std::move(s)); }
+  void bind(SymbolId s, Dim value) { items_.push_back(loop::make_let(s, value, loop::make_block({}))); }
+  void declare(loop::Buffer b) { items_.push_back(loop::make_alloc(std::move(b), loop::make_block({}))); }
+  // Appends all of `b`; what it declares holds for what follows.
+  void splice(const Block& b) { items_.insert(items_.end(), b.items_.begin(), b.items_.end()); }
+  loop::StmtPtr finish() const;
+
+ private:
+  std::vector<loop::StmtPtr> items_;  // a Let or Alloc without a body takes what follows as its body
+};
+
+class RegionLowering {
+ public:
+  RegionLowering(const graph::Function& f, const ConstantValues& constants, expr::Context& ctx,
+                 const codegen::Target& target, const Options& options);
+
+  // What stops a region from being lowered is an error of this id.
+  static constexpr const char* kNotNative = "loop-not-native";
+
+  // A core.loop that becomes the function.
+  Result<LoweredNode> lower_outermost(const graph::Node& n);
+
+ private:
+  struct Carried;
+  struct Iteration {
+    std::string loop;  // the node's name in the model
+    Dim index;
+  };
+
+  // region.cc: nodes and places
+  // An output of the function: the place where the value is to end up.
+  void add_output(graph::ValueId v);
+  // A temporary of the lowered node that the function writes.
+  Place add_temporary(const std::string& name, DType t, int64_t elements);
+  static Error not_native(const graph::Node& n, const std::string& why);
+  Status lower_nodes(const std::vector<graph::Node>& nodes, Block& out);
+  Status lower_node_here(const graph::Node& n, Block& out);
+  Status lower_kernels(const graph::Node& n, Block& out);
+  Status lower_read(const graph::Node& n, Block& out);
+  void lower_require(const graph::Node& n, Block& out);
+  void lower_fail(const graph::Node& n, Block& out);
+  Status lower_append(const graph::Node& n, Block& out);
+  Dim elements_of(graph::ValueId v) const;
+  std::string name_of(graph::ValueId v) const;
+  bool is_known(graph::ValueId v) const { return places_[v].has_value(); }
+  Place place_of(graph::ValueId v);
+  Place place_of_constant(const graph::ConstantPtr& c);
+  // A value about to be computed: where it was planned to be, or a buffer declared in `out`.
+  Result<Place> define(const graph::Node& n, graph::ValueId v, Block& out);
+  Result<Place> new_buffer(const graph::Node& n, const std::string& name, DType t, Dim elements, Block& out);
+  Place new_local(const std::string& name, DType t, int64_t elements, Block& out);
+  bool fits_local(DType t, Dim elements) const;
+  // A bound over outer symbols only of a size; nothing where none is known.
+  std::optional<Dim> upper_bound(Dim d) const;
+  std::optional<Dim> bound_terms(Dim d) const;
+  std::optional<Dim> bound_atom(const expr::Atom& a) const;
+  bool uses_inner(Dim d) const;
+
+  // region_inline.cc: statements
+  loop::StmtPtr inline_kernel(const LoweredKernel& k, const std::vector<Place>& params);
+  loop::StmtPtr fill(Place to, DType t, Dim elements, const std::function<Scalar(Dim)>& value);
+  loop::StmtPtr copy(Place from, Place to, DType t, Dim elements);
+  Scalar load(Place p, DType t, Dim at) const { return expr::make_load(ctx_, p.buffer, t, {p.offset + at}); }
+  Scalar load_first(Place p, DType t) const { return load(p, t, ctx_.constant(0)); }
+  loop::StmtPtr store_first(Place p, Scalar v) const { return loop::make_store(p.buffer, {p.offset}, v); }
+  loop::StmtPtr select_copy(Scalar cond, Place then, Place otherwise, Place to, DType t, Dim elements);
+  loop::StmtPtr make_check_here(Scalar cond, const std::string& message, const LocPtr& loc, std::vector<Dim> values);
+  loop::StmtPtr unroll_short(const loop::StmtPtr& s) const;
+  bool is_local(loop::BufferId id) const { return locals_.count(id) != 0; }
+
+  // region_if.cc
+  Status lower_if(const graph::Node& n, Block& out);
+  struct Arm;
+  Status lower_arm(const graph::Node& n, const graph::Region& r, Arm& arm);
+  bool is_cheap(const Arm& arm) const;
+  Status define_merged(const graph::Node& n, const Arm& then, const Arm& otherwise, std::vector<Place>& merged, Block& out);
+
+  // loop.cc, loop_carry.cc
+  Status lower_loop(const graph::Node& n, Block& out);
+  std::vector<Carried> carry(const graph::Node& n, const graph::LoopParts& parts);
+  Status place_carried(const graph::Node& n, Carried& c, Block& out);
+  Status begin_iteration(const graph::Node& n, std::vector<Carried>& carried, Block& body);
+  void plan_destinations(const graph::LoopParts& parts, const std::vector<Carried>& carried,
+                         const std::vector<Place>& scans);
+  Status end_iteration(const graph::Node& n, const graph::LoopParts& parts, const std::vector<Carried>& carried,
+                       const std::vector<Place>& scans, Block& body);
+  Result<std::vector<Place>> place_scans(const graph::Node& n, const graph::LoopParts& parts, bool counts, Block& out);
+  void finish_carried(const Carried& c, Dim count, Block& out);
+  bool is_append(const graph::Node& n, const Carried& c) const;
+  bool updates_in_place(const graph::Region& r, const Carried& c);
+  bool is_computed(const graph::Region& r, graph::ValueId v) const;
+
+  const graph::Function& f_;
+  ConstantValues constants_;
+  expr::Context& ctx_;
+  const codegen::Target& target_;
+  const Options& options_;
+  std::vector<loop::Buffer> params_;
+  std::vector<KernelArg> args_;
+  std::vector<Temporary> temporaries_;
+  std::vector<loop::Fault> faults_;
+  std::vector<std::optional<Place>> places_;  // by value id
+  std::map<const graph::ConstantData*, Place> constant_places_;
+  std::map<graph::ValueId, Place> destinations_;
+  // The results of concats that lie where the carried value lies: their pieces are written behind it.
+  std::map<graph::ValueId, Place> appends_;
+  std::set<loop::BufferId> locals_;
+  int64_t local_bytes_ = 0;
+  // The symbols that the function binds, each with a bound over earlier ones where one is known.
+  std::map<SymbolId, std::optional<Dim>> inner_;
+  std::vector<Iteration> iterations_;  // outermost first
+  const graph::Node* outermost_ = nullptr;
+  int64_t work_ = 0;  // constant part of the work of one iteration of the outermost loop
+};
+
+}  // namespace pliant::lower

@@ -1,0 +1,181 @@
+// core.if inside a native loop: a branch that writes the merged values, or both arms and a selection where that is cheap.
+#include "loop/walk.h"
+#include "lower/region.h"
+
+namespace pliant::lower {
+
+using graph::Node;
+using graph::ValueId;
+using loop::Stmt;
+using loop::StmtKind;
+
+struct RegionLowering::Arm {
+  const graph::Region* region = nullptr;
+  bool diverges = false;
+  Block block;
+  std::vector<Place> results;
+};
+
+namespace {
+
+// Operations on vectors up to which both arms are computed: about what a branch costs that is predicted badly now and then.
+constexpr int64_t kSelectedCost = 48;
+
+// Operations of a statement without control flow, counted by vectors; nothing when it is anything else.
+std::optional<int64_t> cost_by_vectors(const loop::StmtPtr& s) {
+  switch (s->kind) {
+    case StmtKind::Block:
+    case StmtKind::Alloc: {
+      int64_t sum = 0;
+      for (const loop::StmtPtr& child : s->body) {
+        std::optional<int64_t> c = cost_by_vectors(child);
+        if (!c) return std::nullopt;
+        sum += *c;
+      }
+      return sum;
+    }
+    case StmtKind::For: {
+      if (!s->extent.is_const()) return std::nullopt;
+      std::optional<int64_t> c = cost_by_vectors(s->body[0]);
+      if (!c) return std::nullopt;
+      return s->for_kind == loop::ForKind::Vector ? *c : *c * s->extent.const_value();
+    }
+    case StmtKind::If: {  // of a masked tail
+      std::optional<int64_t> c = cost_by_vectors(s->body[0]);
+      if (!c || s->body.size() > 1) return std::nullopt;
+      return *c + 1;
+    }
+    case StmtKind::Store: return cost_of(s->value) + 1;
+    default: return std::nullopt;
+  }
+}
+
+}  // namespace
+
+Status RegionLowering::lower_arm(const Node& n, const graph::Region& r, Arm& arm) {
+  arm.region = &r;
+  arm.diverges = graph::diverges(r);
+  TRY(lower_nodes(r.nodes, arm.block));
+  if (arm.diverges) return ok();
+  for (size_t i = 0; i < n.outputs.size(); ++i) {
+    if (!f_.value(r.results[i]).type.tensor()) return not_native(n, "an arm yields a value that is no tensor");
+    arm.results.push_back(place_of(r.results[i]));
+  }
+  return ok();
+}
+
+// Whether the arm may run where the model would not run it, and is short. What it loads must be there in any case.
+bool RegionLowering::is_cheap(const Arm& arm) const {
+  if (arm.diverges) return false;
+  loop::StmtPtr body = arm.block.finish();
+  std::optional<int64_t> cost = cost_by_vectors(body);
+  if (!cost || *cost > kSelectedCost) return false;
+  std::map<loop::BufferId, Dim> sizes;
+  for (const loop::Buffer& b : params_) sizes[b.id] = b.shape[0];
+  bool safe = true;
+  loop::for_each(body, [&](const Stmt& s) {
+    if (s.alloc && s.alloc->scope != loop::Scope::Local) safe = false;
+    if (s.kind != StmtKind::Store) return;
+    safe = safe && s.store_kind == loop::StoreKind::Assign;
+    for (Dim d : s.index) safe = safe && expr::loads_of(expr::make_index(d)).empty();
+    for (Scalar l : expr::loads_of(s.value)) {
+      if (is_local(l->tensor)) {
+        safe = safe && expr::loads_of(expr::make_index(l->index[0])).empty();
+        continue;
+      }
+      auto size = sizes.find(l->tensor);
+      safe = safe && size != sizes.end() && ctx_.proves_less_equal(ctx_.constant(0), l->index[0]) &&
+             ctx_.proves_less(l->index[0], size->second);
+    }
+  });
+  return safe;
+}
+
+// The merged values, which may have sizes that only the arm that ran knows.
+Status RegionLowering::define_merged(const Node& n, const Arm& then, const Arm& otherwise, std::vector<Place>& merged,
+                                     Block& out) {
+  for (size_t i = 0; i < n.outputs.size(); ++i) {
+    ValueId v = n.outputs[i];
+    Dim room;
+    bool fresh = false;
+    for (const Arm* arm : {&then, &otherwise}) {
+      if (arm->diverges) continue;
+      Dim e = elements_of(arm->region->results[i]);
+      fresh = fresh || !(e == elements_of(v));
+      std::optional<Dim> bound = upper_bound(e);
+      if (!bound) return not_native(n, "the size " + e.str() + " of a value has no bound that is known before the loop");
+      room = room ? max(room, *bound) : *bound;
+    }
+    if (is_known(v)) {
+      merged.push_back(*places_[v]);
+    } else if (!fresh || !room) {
+      merged.push_back(TRY(define(n, v, out)));
+    } else {
+      merged.push_back(TRY(new_buffer(n, name_of(v), f_.tensor_type(v).dtype, room, out)));
+      places_[v] = merged.back();
+    }
+  }
+  return ok();
+}
+
+Status RegionLowering::lower_if(const Node& n, Block& out) {
+  graph::IfParts parts = graph::if_parts(n);
+  Scalar cond =
+      parts.cond ? expr::make_binary(expr::BinaryOp::Ne, expr::make_index(*parts.cond), expr::make_index(ctx_.constant(0)))
+                 : load_first(place_of(parts.condition), DType::Bool);
+  bool small = true;
+  for (ValueId v : n.outputs) {
+    if (!f_.value(v).type.tensor()) return not_native(n, "core.if gives a value that is no tensor");
+    small = small && fits_local(f_.tensor_type(v).dtype, elements_of(v)) && !destinations_.count(v);
+  }
+  // Large values are computed where they are merged; small ones are in registers anyway.
+  Arm then, otherwise;
+  for (size_t i = 0; i < n.outputs.size() && !small; ++i) {
+    bool same = true;
+    for (const graph::Region* r : {parts.then, parts.otherwise})
+      same = same && (graph::diverges(*r) || elements_of(r->results[i]) == elements_of(n.outputs[i]));
+    if (!same) continue;
+    Place p = TRY(define(n, n.outputs[i], out));
+    for (const graph::Region* r : {parts.then, parts.otherwise})
+      if (!graph::diverges(*r) && is_computed(*r, r->results[i])) destinations_.emplace(r->results[i], p);
+  }
+  TRY(lower_arm(n, *parts.then, then));
+  TRY(lower_arm(n, *parts.otherwise, otherwise));
+  std::vector<Place> merged;
+  TRY(define_merged(n, then, otherwise, merged, out));
+  if (small && is_cheap(then) && is_cheap(otherwise)) {
+    out.splice(then.block);
+    out.splice(otherwise.block);
+    for (size_t i = 0; i < n.outputs.size(); ++i)
+      out.add(select_copy(cond, then.results[i], otherwise.results[i], merged[i], f_.tensor_type(n.outputs[i]).dtype,
+                          elements_of(n.outputs[i])));
+    return ok();
+  }
+  // Sizes that only the arms know become symbols after the branch.
+  std::map<SymbolId, Place> sizes;
+  for (Arm* arm : {&then, &otherwise}) {
+    if (arm->diverges) continue;
+    for (size_t i = 0; i < n.outputs.size(); ++i) {
+      ValueId from = arm->region->results[i], to = n.outputs[i];
+      Place p = arm->results[i];
+      if (p.buffer != merged[i].buffer || !(p.offset == merged[i].offset))
+        arm->block.add(copy(p, merged[i], f_.tensor_type(to).dtype, elements_of(from)));
+      for (size_t a = 0; a < f_.tensor_type(to).shape.size(); ++a) {
+        auto s = f_.tensor_type(to).shape[a].as_symbol();
+        Dim size = f_.tensor_type(from).shape[a];
+        if (!s || size == f_.tensor_type(to).shape[a]) continue;
+        if (!sizes.count(*s)) sizes[*s] = new_local("size", DType::I64, 1, out);
+        arm->block.add(store_first(sizes[*s], expr::make_index(size)));
+      }
+    }
+  }
+  out.add(loop::make_if(cond, then.block.finish(), otherwise.block.finish()));
+  for (auto& [s, p] : sizes) {
+    out.bind(s, expr::value(load_first(p, DType::I64)));
+    const expr::SymbolInfo& info = ctx_.info(s);
+    inner_[s] = info.hi == expr::kNoLimit ? info.upper : std::optional<Dim>(ctx_.constant(info.hi));
+  }
+  return ok();
+}
+
+}  // namespace pliant::lower

@@ -1,0 +1,105 @@
+// Kernels as parts of a larger function.
+#include "loop/walk.h"
+#include "lower/region.h"
+
+namespace pliant::lower {
+
+using loop::ForKind;
+using loop::Stmt;
+using loop::StmtKind;
+using loop::StmtPtr;
+
+namespace {
+
+// Loops over the vectors of a value of this many are unrolled, so that the value can stay in registers.
+constexpr int64_t kUnrolledVectors = 8;
+constexpr size_t kCheckValues = 8;  // KernelFrame::fault_values
+
+bool has_loop_of(const StmtPtr& root, std::initializer_list<ForKind> kinds) {
+  bool found = false;
+  loop::for_each(root, [&](const Stmt& s) {
+    if (s.kind == StmtKind::While) found = true;
+    for (ForKind k : kinds) found = found || (s.kind == StmtKind::For && s.for_kind == k);
+  });
+  return found;
+}
+
+}  // namespace
+
+StmtPtr RegionLowering::unroll_short(const StmtPtr& s) const {
+  if (s->kind != StmtKind::For || s->for_kind != ForKind::Serial || !s->extent.is_const() ||
+      s->extent.const_value() > kUnrolledVectors || has_loop_of(s->body[0], {ForKind::Serial, ForKind::Unroll}))
+    return s;
+  bool touches_local = false;
+  loop::for_each(s->body[0], [&](const Stmt& x) {
+    if (x.kind != StmtKind::Store) return;
+    touches_local |= is_local(x.buffer);
+    for (Scalar l : expr::loads_of(x.value)) touches_local |= is_local(l->tensor);
+  });
+  if (!touches_local) return s;
+  Stmt unrolled = *s;
+  unrolled.for_kind = ForKind::Unroll;
+  return std::make_shared<const Stmt>(std::move(unrolled));
+}
+
+StmtPtr RegionLowering::inline_kernel(const LoweredKernel& k, const std::vector<Place>& params) {
+  std::map<loop::BufferId, Place> place;
+  for (size_t i = 0; i < params.size(); ++i) {
+    const loop::Buffer& b = k.function.params[i];
+    PLIANT_CHECK(b.shape.size() == 1 && b.strides.empty()) << "param " << b.name << " of a kernel is not flat";
+    place[b.id] = params[i];
+  }
+  StmtPtr body = loop::substitute(loop::fresh_copy(k.function.body, ctx_), {}, [&](Scalar l) {
+    auto it = place.find(l->tensor);
+    return it == place.end() ? l : load(it->second, l->dtype, l->index[0]);
+  });
+  return loop::rewrite(body, [&](const StmtPtr& s) -> StmtPtr {
+    Stmt copy = *s;
+    if (s->kind == StmtKind::Store) {
+      auto it = place.find(s->buffer);
+      if (it == place.end()) return s;
+      copy.buffer = it->second.buffer;
+      copy.index = {it->second.offset + s->index[0]};
+    } else if (s->kind == StmtKind::For) {
+      if (s->for_kind == ForKind::Parallel) copy.for_kind = ForKind::Serial;
+      return unroll_short(std::make_shared<const Stmt>(std::move(copy)));
+    } else if (s->kind == StmtKind::Check) {
+      const loop::Fault& f = k.function.faults[s->fault];
+      return make_check_here(s->value, f.message, f.loc, s->index);
+    } else {
+      return s;
+    }
+    return std::make_shared<const Stmt>(std::move(copy));
+  });
+}
+
+StmtPtr RegionLowering::fill(Place to, DType t, Dim elements, const std::function<Scalar(Dim)>& value) {
+  if (elements.is_const(1)) return store_first(to, value(ctx_.constant(0)));
+  const int64_t lanes = target_.vector_bytes / byte_size(t);
+  StmtPtr s =
+      make_vector_loop(ctx_, elements, lanes, [&](Dim v) { return loop::make_store(to.buffer, {to.offset + v}, value(v)); });
+  return loop::rewrite(s, [&](const StmtPtr& x) { return unroll_short(x); });
+}
+
+StmtPtr RegionLowering::copy(Place from, Place to, DType t, Dim elements) {
+  return fill(to, t, elements, [&](Dim v) { return load(from, t, v); });
+}
+
+StmtPtr RegionLowering::select_copy(Scalar cond, Place then, Place otherwise, Place to, DType t, Dim elements) {
+  return fill(to, t, elements, [&](Dim v) { return expr::make_select(cond, load(then, t, v), load(otherwise, t, v)); });
+}
+
+StmtPtr RegionLowering::make_check_here(Scalar cond, const std::string& message, const LocPtr& loc,
+                                        std::vector<Dim> values) {
+  std::string whole = message;
+  for (size_t i = iterations_.size(); i-- > 0 && values.size() < kCheckValues;) {
+    whole += " in iteration {" + std::to_string(values.size()) + "} of " + iterations_[i].loop;
+    values.push_back(iterations_[i].index);
+  }
+  size_t fault = 0;
+  while (fault < faults_.size() && !(faults_[fault].message == whole && faults_[fault].loc == loc)) ++fault;
+  if (fault == faults_.size()) faults_.push_back({whole, loc});
+  return loop::make_check(cond, static_cast<uint32_t>(fault), std::move(values));
+}
+
+}  // namespace pliant::lower
