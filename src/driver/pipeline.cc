@@ -17,7 +17,14 @@ std::vector<std::string> pass_names(int opt_level) {
                  {
                      "simplify",  // first: a product reads a transposed weight as it is, folding would store it twice
                      "fold-constants",
+                     "unroll-loops",
                      "simplify",  // what folding made constant
+                     "hoist-invariant",
+                     "cse",
+                     "batch-products",  // the products are plain once what they read is outside
+                     "grow-outermost",
+                     "simplify",
+                     "fold-constants",
                      "cse",
                      "dce",
                  });
@@ -59,12 +66,13 @@ Status check(const graph::Function& f, expr::Context& ctx, const std::string& pa
 
 }  // namespace
 
-Result<graph::FunctionPtr> run_passes(const graph::Module& module, const CompileOptions& options) {
-  graph::FunctionPtr f = module.functions[0];
-  expr::Context& ctx = *module.ctx;
+namespace {
+
+Result<graph::FunctionPtr> run_on(graph::FunctionPtr f, const std::string& prefix, expr::Context& ctx,
+                                  const CompileOptions& options) {
   passes::PassContext context{ctx};
   int number = 0;
-  dump(options.dump_dir, number++, "import", *f, ctx);
+  dump(options.dump_dir, number++, prefix + "import", *f, ctx);
   if (options.check_passes) TRY(check(*f, ctx, "import"));
   for (const std::string& name : pass_names(options.opt_level)) {
     const passes::PassDef* pass = passes::find_pass(name);
@@ -75,11 +83,20 @@ Result<graph::FunctionPtr> run_passes(const graph::Module& module, const Compile
     } catch (const InternalError& e) {
       throw InternalError("in pass " + name + ": " + e.what());
     }
-    if (f != before) dump(options.dump_dir, number, name, *f, ctx);
+    if (f != before) dump(options.dump_dir, number, prefix + name, *f, ctx);
     ++number;
     if (options.check_passes && f != before) TRY(check(*f, ctx, name));
   }
   return f;
+}
+
+}  // namespace
+
+Result<graph::Module> run_passes(const graph::Module& module, const CompileOptions& options) {
+  graph::Module out = module;
+  for (size_t i = 0; i < out.functions.size(); ++i)
+    out.functions[i] = TRY(run_on(out.functions[i], i == 0 ? "" : out.functions[i]->name + "-", *out.ctx, options));
+  return out;
 }
 
 }  // namespace pliant::driver

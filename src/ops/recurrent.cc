@@ -2,22 +2,19 @@
 
 #include <algorithm>
 
+#include "ops/control.h"
+
 namespace pliant::ops {
 
 using graph::kNoValue;
 
 namespace {
 
-// So many steps at most become nodes of their own, which fuse and vectorise; more, or a number that is not known, become a
-// scan.
-constexpr int64_t kMaxUnrolled = 16;
-
 struct Defaults {
   const char* name;
   bool takes_alpha, takes_beta;
   double alpha, beta;
 };
-// In the order of the numbers that the runtime's recurrent_scan knows.
 constexpr Defaults kActivations[] = {
     {"relu", false, false, 0, 0},           {"tanh", false, false, 0, 0},
     {"sigmoid", false, false, 0, 0},        {"softsign", false, false, 0, 0},
@@ -34,45 +31,56 @@ std::string lower_case(std::string s) {
 
 }  // namespace
 
-int64_t activation_kind(const std::string& name) {
-  for (size_t k = 0; k < std::size(kActivations); ++k)
-    if (name == kActivations[k].name) return static_cast<int64_t>(k);
-  return -1;
+Status Recurrence::require_equal(Dim a, Dim b, const std::string& message) {
+  switch (e_.ctx.equal(a, b)) {
+    case expr::Tri::Yes: return ok();
+    case expr::Tri::No: return e_.fail("shape-mismatch", message + ": " + a.str() + " and " + b.str());
+    case expr::Tri::Unknown: break;
+  }
+  e_.builder.add_obligation({graph::Obligation::Kind::Equal, a, b, message + ": {a} and {b}", e_.node.loc});
+  return ok();
 }
 
-Result<ValueId> Recurrence::part(ValueId v, int64_t axis, int64_t begin, int64_t end) {
-  expr::Context& ctx = e_.ctx;
-  return e_.append("array.slice",
-                   Attrs{{"starts", std::vector<Dim>{ctx.constant(begin)}},
-                         {"ends", std::vector<Dim>{ctx.constant(end)}},
-                         {"axes", std::vector<int64_t>{axis}}},
-                   {v});
+Result<ValueId> Recurrence::part(ValueId v, int64_t axis, Dim begin, Dim end) {
+  return e_.append(
+      "array.slice",
+      Attrs{{"starts", std::vector<Dim>{begin}}, {"ends", std::vector<Dim>{end}}, {"axes", std::vector<int64_t>{axis}}},
+      {v});
+}
+
+Result<ValueId> Recurrence::reshape(ValueId v, graph::Shape shape) {
+  return e_.append("array.reshape", Attrs{{"shape", std::move(shape)}}, {v});
+}
+
+Result<ValueId> Recurrence::transpose(ValueId v, std::vector<int64_t> perm) {
+  return e_.append("array.transpose", Attrs{{"perm", std::move(perm)}}, {v});
 }
 
 Result<ValueId> Recurrence::drop_first_axis(ValueId v) {
   const graph::Shape& s = e_.type(v).shape;
-  return e_.append("array.reshape", Attrs{{"shape", std::vector<Dim>(s.begin() + 1, s.end())}}, {v});
+  return reshape(v, graph::Shape(s.begin() + 1, s.end()));
 }
 
-Result<ValueId> Recurrence::of_direction(size_t i, int64_t d) { return drop_first_axis(TRY(part(input(i), 0, d, d + 1))); }
-
-Result<ValueId> Recurrence::initial_state(size_t i, int64_t d) {
-  ValueId v = input(i);
-  if (e_.type(v).shape.size() != 3)
-    return e_.fail("shape-mismatch", "input " + std::to_string(i) + " of a recurrent layer must have rank 3");
-  if (e_.attr().as_bool("batch_major"))
-    v = TRY(e_.append("array.transpose", Attrs{{"perm", std::vector<int64_t>{1, 0, 2}}}, {v}));
-  return drop_first_axis(TRY(part(v, 0, d, d + 1)));
+Result<ValueId> Recurrence::reverse_sequence(ValueId v) {
+  return e_.append("array.reverse_sequence", Attrs{{"batch_axis", int64_t{1}}, {"time_axis", int64_t{0}}}, {v, lengths_});
 }
 
-Result<ValueId> Recurrence::gate(ValueId gates, int64_t k) { return part(gates, -1, k * hidden_, (k + 1) * hidden_); }
-Result<ValueId> Recurrence::row_gate(ValueId weights, int64_t k) { return part(weights, 0, k * hidden_, (k + 1) * hidden_); }
+Result<ValueId> Recurrence::of_direction(size_t i, int64_t d) {
+  return drop_first_axis(TRY(part(input(i), 0, e_.ctx.constant(d), e_.ctx.constant(d + 1))));
+}
+
+Result<ValueId> Recurrence::gate(ValueId gates, int64_t k, int64_t count) {
+  return part(gates, -1, e_.ctx.constant(k * hidden_), e_.ctx.constant((k + count) * hidden_));
+}
+Result<ValueId> Recurrence::row_gate(ValueId weights, int64_t k, int64_t count) {
+  return part(weights, 0, e_.ctx.constant(k * hidden_), e_.ctx.constant((k + count) * hidden_));
+}
 
 Result<ValueId> Recurrence::stack(std::vector<ValueId> values, int64_t axis) {
   for (ValueId& v : values) {
     graph::Shape shape = e_.type(v).shape;
     shape.insert(shape.begin() + axis, e_.ctx.constant(1));
-    v = TRY(e_.append("array.reshape", Attrs{{"shape", shape}}, {v}));
+    v = TRY(reshape(v, std::move(shape)));
   }
   if (values.size() == 1) return values[0];
   return e_.append("array.concat", Attrs{{"axis", axis}}, std::move(values));
@@ -93,15 +101,15 @@ Result<ValueId> Recurrence::activate(const Activation& a, ValueId x) {
   return binary("mul", inner, scale);
 }
 
-Result<std::vector<Activation>> Recurrence::activations_of(const std::vector<std::string>& defaults, int64_t d,
-                                                           int64_t directions) {
+Result<std::vector<Activation>> Recurrence::activations_of(int64_t d) const {
+  const std::vector<std::string>& defaults = cell_.activations;
   std::vector<std::string> names = e_.attr().as_strings("activations");
   const std::vector<double>&alphas = e_.attr().as_floats("alpha"), &betas = e_.attr().as_floats("beta");
   if (names.empty())
-    for (int64_t k = 0; k < directions; ++k) names.insert(names.end(), defaults.begin(), defaults.end());
-  if (names.size() != defaults.size() * static_cast<size_t>(directions))
+    for (int64_t k = 0; k < directions_; ++k) names.insert(names.end(), defaults.begin(), defaults.end());
+  if (names.size() != defaults.size() * static_cast<size_t>(directions_))
     return e_.fail("bad-attribute", "there are " + std::to_string(names.size()) + " activations but " +
-                                        std::to_string(defaults.size() * static_cast<size_t>(directions)) + " are needed");
+                                        std::to_string(defaults.size() * static_cast<size_t>(directions_)) + " are needed");
   std::vector<Activation> all;
   size_t next_alpha = 0, next_beta = 0;
   for (const std::string& name : names) {
@@ -118,132 +126,134 @@ Result<std::vector<Activation>> Recurrence::activations_of(const std::vector<std
   return std::vector<Activation>(first, first + static_cast<int64_t>(defaults.size()));
 }
 
-// fresh where step t is within the sequence's length, else old.
-Result<ValueId> Recurrence::keep_running(ValueId lengths, int64_t t, ValueId fresh, ValueId old) {
-  ValueId step = e_.scalar(e_.type(lengths).dtype, static_cast<double>(t));
-  ValueId running = TRY(binary("lt", step, lengths));
-  running = TRY(e_.append("array.reshape", Attrs{{"shape", std::vector<Dim>{batch_, e_.ctx.constant(1)}}}, {running}));
-  return e_.append("math.where", {}, {running, fresh, old});
-}
-
-Result<Recurrence::Run> Recurrence::run_direction(int64_t d, bool reverse, const Direction& direction, ValueId products,
-                                                  const Step& step) {
-  expr::Context& ctx = e_.ctx;
-  std::vector<Dim> state_shape{batch_, ctx.constant(hidden_)};
-  ValueId zero = TRY(e_.append("array.full", Attrs{{"shape", state_shape}}, {e_.scalar(dtype_, 0)}));
-  State s;
-  s.h = e_.has(5) ? TRY(initial_state(5, d)) : zero;
-  if (has_cell_) s.c = e_.has(6) ? TRY(initial_state(6, d)) : zero;
-  ValueId lengths = e_.has(4) ? input(4) : kNoValue;
-  bool by_length = lengths != kNoValue;
-  // With lengths, a reversed run goes over sequences that were reversed beforehand.
-  std::vector<ValueId> outs(static_cast<size_t>(steps_));
-  for (int64_t k = 0; k < steps_; ++k) {
-    int64_t t = reverse && !by_length ? steps_ - 1 - k : k;
-    ValueId gates = TRY(drop_first_axis(TRY(part(products, 0, t, t + 1))));
-    State next = TRY(step(*this, direction, gates, s));
-    ValueId out = next.h;
-    if (by_length) {
-      out = TRY(keep_running(lengths, t, next.h, zero));
-      next.h = TRY(keep_running(lengths, t, next.h, s.h));
-      if (has_cell_) next.c = TRY(keep_running(lengths, t, next.c, s.c));
-    }
-    outs[static_cast<size_t>(t)] = out;
-    s = next;
-  }
-  Run run{kNoValue, s};
-  if (steps_ == 0)
-    run.y = TRY(e_.append("array.full", Attrs{{"shape", std::vector<Dim>{ctx.constant(0), batch_, ctx.constant(hidden_)}}},
-                          {e_.scalar(dtype_, 0)}));
-  else
-    run.y = TRY(stack(std::move(outs), 0));
-  if (reverse && by_length)
-    run.y = TRY(
-        e_.append("array.reverse_sequence", Attrs{{"batch_axis", int64_t{1}}, {"time_axis", int64_t{0}}}, {run.y, lengths}));
-  return run;
-}
-
-Result<Recurrence::Run> Recurrence::scan_direction(int64_t d, bool reverse, const Direction& direction, ValueId products) {
-  auto as = [&](DType t, ValueId v) -> Result<ValueId> {
-    if (v == kNoValue || e_.type(v).dtype == t) return v;
-    return e_.append("math.cast", Attrs{{"to", t}}, {v});
-  };
-  std::vector<std::string> names;
-  std::vector<double> alpha, beta;
-  for (const Activation& a : direction.activations) {
-    names.push_back(a.name);
-    alpha.push_back(a.alpha);
-    beta.push_back(a.beta);
-  }
-  Attrs attrs{{"cell", cell_.name}, {"reverse", reverse},   {"variant", cell_.variant},
-              {"clip", clip_},      {"activations", names}, {"alpha", alpha},
-              {"beta", beta}};
-  std::vector<ValueId> in{products, direction.r, direction.r_bias, kNoValue, kNoValue, kNoValue, direction.peepholes};
-  if (e_.has(5)) in[4] = TRY(initial_state(5, d));
-  if (e_.has(6)) in[5] = TRY(initial_state(6, d));
-  for (ValueId& v : in) v = TRY(as(DType::F32, v));
-  if (e_.has(4)) in[3] = input(4);
-  std::vector<ValueId> out = TRY(e_.append_multi("nn.recurrent_scan", std::move(attrs), std::move(in), has_cell_ ? 3 : 2));
-  for (ValueId& v : out) v = TRY(as(dtype_, v));
-  return Run{out[0], {out[1], has_cell_ ? out[2] : kNoValue}};
-}
-
-Result<std::vector<ValueId>> Recurrence::run(const std::vector<std::string>& activations, bool fold_r_bias,
-                                             const Step& step) {
+Status Recurrence::read_attributes() {
   AttrReader a = e_.attr();
   hidden_ = a.as_int("hidden");
   clip_ = a.as_float("clip");
-  bool batch_major = a.as_bool("batch_major");
+  batch_major_ = a.as_bool("batch_major");
   const std::string& way = a.as_string("direction");
   if (way != "forward" && way != "reverse" && way != "bidirectional")
     return e_.fail("bad-attribute", "there is no direction '" + way + "'");
-  int64_t directions = way == "bidirectional" ? 2 : 1;
-  for (size_t i : {size_t{0}, size_t{1}, size_t{2}})
-    if (e_.type(input(i)).shape.size() != 3)
+  directions_ = way == "bidirectional" ? 2 : 1;
+  only_reverse_ = way == "reverse";
+  for (size_t i : {size_t{0}, size_t{1}, size_t{2}, size_t{5}, size_t{6}})
+    if (input(i) != kNoValue && e_.type(input(i)).shape.size() != 3)
       return e_.fail("shape-mismatch", "input " + std::to_string(i) + " of a recurrent layer must have rank 3");
+  for (size_t i : {size_t{1}, size_t{2}}) {
+    const graph::Shape& shape = e_.type(input(i)).shape;
+    TRY(require_equal(shape[0], e_.ctx.constant(directions_), "directions in the weights of a recurrent layer"));
+    TRY(require_equal(shape[1], e_.ctx.constant(cell_.gates * hidden_), "rows in the weights of a recurrent layer"));
+  }
+  return ok();
+}
+
+// The products with the input for all steps, [steps, batch, gates * hidden], with the biases that are added in every step.
+Result<ValueId> Recurrence::input_products(ValueId x, int64_t d, Direction& direction) {
+  ValueId products = TRY(e_.append("nn.matmul", Attrs{{"transpose_b", true}}, {x, TRY(of_direction(1, d))}));
+  if (!e_.has(3)) return products;
+  int64_t gates = cell_.gates, folded = cell_.folded_gates;
+  ValueId both = TRY(of_direction(3, d));
+  ValueId bias = TRY(binary("add", TRY(row_gate(both, 0, folded)), TRY(row_gate(both, gates, folded))));
+  if (folded < gates) {
+    bias = TRY(e_.append("array.concat", Attrs{{"axis", int64_t{0}}}, {bias, TRY(row_gate(both, folded, gates - folded))}));
+    direction.r_bias = TRY(row_gate(both, gates + folded, gates - folded));
+  }
+  return binary("add", products, bias);
+}
+
+Result<Recurrence::State> Recurrence::initial_state(int64_t d) {
+  State s;
+  std::vector<Dim> shape{batch_, e_.ctx.constant(hidden_)};
+  auto start = [&](size_t i) -> Result<ValueId> {
+    if (!e_.has(i)) return e_.append("array.full", Attrs{{"shape", shape}}, {e_.scalar(dtype_, 0)});
+    ValueId v = batch_major_ ? TRY(transpose(input(i), {1, 0, 2})) : input(i);
+    TRY(require_equal(e_.type(v).shape[1], batch_, "batches of a recurrent layer's initial state and input"));
+    return reshape(TRY(part(v, 0, e_.ctx.constant(d), e_.ctx.constant(d + 1))), shape);
+  };
+  s.h = TRY(start(5));
+  if (cell_.has_state) s.c = TRY(start(6));
+  return s;
+}
+
+// A reversed run without lengths counts the steps down; with lengths it goes over sequences that were reversed beforehand.
+Result<Recurrence::Run> Recurrence::run_direction(int64_t d, const Step& step) {
+  expr::Context& ctx = e_.ctx;
+  bool reverse = only_reverse_ || d == 1, by_length = lengths_ != kNoValue, counts_down = reverse && !by_length;
+  Direction direction;
+  direction.activations = TRY(activations_of(d));
+  direction.r = TRY(of_direction(2, d));
+  if (e_.has(7)) direction.peepholes = TRY(of_direction(7, d));
+  ValueId x = reverse && by_length ? TRY(reverse_sequence(x_)) : x_;
+  ValueId products = TRY(input_products(x, d, direction));
+  State start = TRY(initial_state(d));
+  if (steps_.is_const(0)) {
+    std::vector<Dim> shape{steps_, batch_, ctx.constant(hidden_)};
+    return Run{TRY(e_.append("array.full", Attrs{{"shape", shape}}, {e_.scalar(dtype_, 0)})), start};
+  }
+  ValueId nothing =
+      by_length ? TRY(e_.append("array.full", Attrs{{"shape", e_.type(start.h).shape}}, {e_.scalar(dtype_, 0)})) : kNoValue;
+  LoopSpec spec{.trip = steps_, .init = {start.h}};
+  if (cell_.has_state) spec.init.push_back(start.c);
+  auto body = [&](Dim t, const std::vector<ValueId>& carried) -> Result<LoopBody> {
+    State old{carried[0], cell_.has_state ? carried[1] : kNoValue};
+    Dim at = counts_down ? steps_ - 1 - t : t;
+    ValueId gates = TRY(part(products, 0, at, at + 1));
+    gates = TRY(reshape(gates, {batch_, ctx.constant(cell_.gates * hidden_)}));
+    State next = TRY(step(*this, direction, gates, old));
+    ValueId out = next.h;
+    if (by_length) {
+      ValueId number = TRY(e_.append("array.from_dims", Attrs{{"values", std::vector<Dim>{t}}}, {}));
+      ValueId running = TRY(reshape(TRY(binary("lt", number, lengths_)), {batch_, ctx.constant(1)}));
+      auto keep = [&](ValueId fresh, ValueId other) { return e_.append("math.where", {}, {running, fresh, other}); };
+      out = TRY(keep(next.h, nothing));
+      next.h = TRY(keep(next.h, old.h));
+      if (cell_.has_state) next.c = TRY(keep(next.c, old.c));
+    }
+    LoopBody b{.carried = {next.h}, .scans = {out}};
+    if (cell_.has_state) b.carried.push_back(next.c);
+    return b;
+  };
+  LoopValues loop = TRY(append_loop(e_.builder, ctx, spec, body, e_.node.loc));
+  Run run{loop.scans[0], {loop.carried[0], cell_.has_state ? loop.carried[1] : kNoValue}};
+  // A loop that may count below zero has steps of another name.
+  run.y = TRY(reshape(run.y, {steps_, batch_, ctx.constant(hidden_)}));
+  if (reverse && by_length) run.y = TRY(reverse_sequence(run.y));
+  if (counts_down)
+    run.y = TRY(e_.append("array.slice",
+                          Attrs{{"starts", std::vector<Dim>{ctx.constant(-1)}},
+                                {"ends", std::vector<Dim>{ctx.constant(-INT64_MAX)}},
+                                {"axes", std::vector<int64_t>{0}},
+                                {"steps", std::vector<int64_t>{-1}}},
+                          {run.y}));
+  return run;
+}
+
+Result<std::vector<ValueId>> Recurrence::run(const Step& step) {
+  TRY(read_attributes());
   x_ = input(0);
   dtype_ = e_.type(x_).dtype;
-  std::vector<int64_t> swap{1, 0, 2};
-  if (batch_major) {
-    x_ = TRY(e_.append("array.transpose", Attrs{{"perm", swap}}, {x_}));
+  if (batch_major_) x_ = TRY(transpose(x_, {1, 0, 2}));
+  steps_ = e_.type(x_).shape[0];
+  batch_ = e_.type(x_).shape[1];
+  if (e_.has(4)) {
+    lengths_ = TRY(e_.append("array.check_lengths", Attrs{{"limit", steps_}}, {input(4)}));
+    if (e_.type(lengths_).shape.size() != 1) return e_.fail("shape-mismatch", "the lengths of sequences must have rank 1");
+    TRY(require_equal(e_.type(lengths_).shape[0], batch_, "lengths and batch of a recurrent layer"));
+    lengths_ = TRY(reshape(lengths_, {batch_}));
   }
-  const graph::Shape& shape = e_.type(x_).shape;
-  scans_ = !shape[0].is_const() || shape[0].const_value() > kMaxUnrolled;
-  if (!scans_) steps_ = shape[0].const_value();
-  batch_ = shape[1];
   std::vector<ValueId> ys, hs, cs;
-  for (int64_t d = 0; d < directions; ++d) {
-    bool reverse = way == "reverse" || d == 1;
-    Direction direction;
-    direction.activations = TRY(activations_of(activations, d, directions));
-    direction.r = TRY(of_direction(2, d));
-    ValueId x = x_;
-    if (reverse && e_.has(4) && !scans_)
-      x = TRY(
-          e_.append("array.reverse_sequence", Attrs{{"batch_axis", int64_t{1}}, {"time_axis", int64_t{0}}}, {x, input(4)}));
-    ValueId products = TRY(e_.append("nn.matmul", Attrs{{"transpose_b", true}}, {x, TRY(of_direction(1, d))}));
-    if (e_.has(3)) {
-      ValueId bias = TRY(of_direction(3, d)), w_bias = TRY(part(bias, 0, 0, gates_ * hidden_));
-      direction.r_bias = TRY(part(bias, 0, gates_ * hidden_, 2 * gates_ * hidden_));
-      if (fold_r_bias) {
-        w_bias = TRY(binary("add", w_bias, direction.r_bias));
-        direction.r_bias = kNoValue;
-      }
-      products = TRY(binary("add", products, w_bias));
-    }
-    if (e_.has(7)) direction.peepholes = TRY(of_direction(7, d));
-    Run run = scans_ ? TRY(scan_direction(d, reverse, direction, products))
-                     : TRY(run_direction(d, reverse, direction, products, step));
+  for (int64_t d = 0; d < directions_; ++d) {
+    Run run = TRY(run_direction(d, step));
     ys.push_back(run.y);
     hs.push_back(run.last.h);
     cs.push_back(run.last.c);
   }
-  std::vector<ValueId> out{TRY(stack(ys, 1)),
-                           TRY(stack(hs, 0))};  // [steps, directions, batch, hidden], [directions, batch, hidden]
-  if (has_cell_) out.push_back(TRY(stack(cs, 0)));
-  if (batch_major) {
-    out[0] = TRY(e_.append("array.transpose", Attrs{{"perm", std::vector<int64_t>{2, 0, 1, 3}}}, {out[0]}));
-    for (size_t i = 1; i < out.size(); ++i) out[i] = TRY(e_.append("array.transpose", Attrs{{"perm", swap}}, {out[i]}));
+  // [steps, directions, batch, hidden], [directions, batch, hidden]
+  std::vector<ValueId> out{TRY(stack(ys, 1)), TRY(stack(hs, 0))};
+  if (cell_.has_state) out.push_back(TRY(stack(cs, 0)));
+  if (batch_major_) {
+    out[0] = TRY(transpose(out[0], {2, 0, 1, 3}));
+    for (size_t i = 1; i < out.size(); ++i) out[i] = TRY(transpose(out[i], {1, 0, 2}));
   }
   return out;
 }

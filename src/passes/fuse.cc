@@ -40,36 +40,63 @@ struct Group {
   std::vector<size_t> nodes;  // in order; empty once merged into another
   size_t row_rank = 0;
   std::set<size_t> producers;  // groups whose values it reads
+  size_t stretch = 0;          // what lies between two requirements stays there
 };
 
+// The values that a node reads: its inputs, and what its regions use of the values around it.
+void collect_reads(const Node& n, std::set<ValueId>& out) {
+  out.insert(n.inputs.begin(), n.inputs.end());
+  for (const auto& r : n.regions) {
+    for (const Node& inner : r->nodes) collect_reads(inner, out);
+    out.insert(r->results.begin(), r->results.end());
+  }
+  out.erase(kNoValue);
+}
+
+// One list of nodes, of the function or of a region: `results` are the values that leave it, `params` those of the region.
 class Fuser {
  public:
-  Fuser(const graph::Function& f, PassContext& c) : f_(f), ctx_(c.ctx) {}
+  Fuser(const graph::Function& f, const std::vector<Node>& nodes, const std::vector<ValueId>& params,
+        const std::vector<ValueId>& results, PassContext& c)
+      : f_(f),
+        nodes_(nodes),
+        ctx_(c.ctx),
+        context_(c),
+        params_(params.begin(), params.end()),
+        results_(results.begin(), results.end()) {}
 
-  Result<graph::FunctionPtr> run(const graph::FunctionPtr& original) {
+  // Appends the nodes, regions too, grouped; whether any group was made.
+  Result<bool> run(graph::FunctionBuilder& b) {
     index_values();
-    for (size_t i = 0; i < f_.nodes.size(); ++i) facts_.push_back(TRY(analyse(f_.nodes[i])));
-    for (size_t i = 0; i < f_.nodes.size(); ++i) add_node(i);
-    if (std::none_of(groups_.begin(), groups_.end(), [](const Group& g) { return g.nodes.size() > 1; })) return original;
-    return rebuild();
+    for (const Node& n : nodes_) facts_.push_back(TRY(analyse(n)));
+    for (size_t i = 0; i < nodes_.size(); ++i) add_node(i);
+    TRY(rebuild(b));
+    return any_fused_;
   }
 
  private:
   void index_values() {
     producer_.assign(f_.values.size(), SIZE_MAX);
     uses_.assign(f_.values.size(), {});
-    for (size_t i = 0; i < f_.nodes.size(); ++i) {
-      for (ValueId v : f_.nodes[i].outputs) producer_[v] = i;
-      for (ValueId v : f_.nodes[i].inputs)
-        if (v != kNoValue) uses_[v].push_back(i);
+    size_t stretch = 0;
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      for (ValueId v : nodes_[i].outputs)
+        if (v != kNoValue) producer_[v] = i;
+      collect_reads(nodes_[i], reads_.emplace_back());
+      for (ValueId v : reads_[i]) uses_[v].push_back(i);
+      stretch_.push_back(nodes_[i].op == "core.require" || nodes_[i].op == "core.fail" ? ++stretch : stretch);
     }
-    for (ValueId v : f_.results) results_.insert(v);
+  }
+
+  // What a loop carries on from one iteration to the next and grows: it is written behind what is there, by itself.
+  bool is_append(const Node& n) const {
+    return n.op == "array.concat" && params_.count(n.inputs[0]) != 0 && results_.count(n.outputs[0]) != 0;
   }
 
   Result<Facts> analyse(const Node& n) {
     Facts out;
     const ops::OpDef* op = ops::find_op(n.op);
-    if (!op || !op->compute || n.op == "core.const" || !n.regions.empty()) return out;
+    if (!op || !op->compute || n.op == "core.const" || !n.regions.empty() || is_append(n)) return out;
     if (n.op == "array.reshape" || n.op == "math.identity") {
       out.kind = GroupKind::View;
       return out;
@@ -108,7 +135,7 @@ class Fuser {
   // The stages of node i that read input value v, with the placeholder that stands for v.
   template <class F>
   bool every_reader(size_t i, ValueId v, F&& holds) const {
-    const Node& n = f_.nodes[i];
+    const Node& n = nodes_[i];
     for (size_t k = 0; k < n.inputs.size(); ++k) {
       if (n.inputs[k] != v) continue;
       const te::Tensor& in = facts_[i].defined.inputs[k];
@@ -184,18 +211,18 @@ class Fuser {
     const Facts& facts = facts_[i];
     size_t id = groups_.size();
     group_id_.push_back(id);
-    Group g{facts.kind, {i}, facts.row_rank, {}};
-    for (ValueId v : f_.nodes[i].inputs)
+    Group g{facts.kind, {i}, facts.row_rank, {}, stretch_[i]};
+    for (ValueId v : reads_[i])
       if (auto p = group_of(v)) g.producers.insert(*p);
     groups_.push_back(std::move(g));
     if (facts.kind == GroupKind::Opaque || facts.kind == GroupKind::View || facts.has_checks) return;
     // The heaviest producers first: elementwise work joins a contraction rather than another elementwise chain.
-    std::vector<ValueId> inputs = f_.nodes[i].inputs;
+    std::vector<ValueId> inputs = nodes_[i].inputs;
     std::stable_sort(inputs.begin(), inputs.end(), [&](ValueId a, ValueId b) { return weight(a) > weight(b); });
     for (ValueId v : inputs) {
       auto p = group_of(v);
       size_t mine = group_id_[i];
-      if (!p || *p == mine || !can_merge(*p, mine)) continue;
+      if (!p || *p == mine || groups_[*p].stretch != stretch_[i] || !can_merge(*p, mine)) continue;
       if (auto merged = joined(groups_[*p], groups_[mine], i, v)) merge(*p, mine, merged->kind, merged->row_rank);
     }
   }
@@ -263,33 +290,48 @@ class Fuser {
     auto p = permutation_of(a.nodes[0]);
     if (!p) return std::nullopt;
     size_t last = p->axes.size() - 1;
-    bool column_operand = f_.nodes[i].inputs.size() > 1 && f_.nodes[i].inputs[1] == v && f_.nodes[i].inputs[0] != v;
+    bool column_operand = nodes_[i].inputs.size() > 1 && nodes_[i].inputs[1] == v && nodes_[i].inputs[0] != v;
     if (p->axes[last] != last && !column_operand) return std::nullopt;
     return Joined{GroupKind::Contraction, 0};
   }
 
   // ---- the new function
 
-  Result<graph::FunctionPtr> rebuild() {
-    graph::FunctionBuilder b = graph::FunctionBuilder::rewriting(f_);
+  Status rebuild(graph::FunctionBuilder& b) {
     std::vector<bool> done(groups_.size(), false);
-    for (size_t i = 0; i < f_.nodes.size(); ++i) emit_group(b, group_id_[i], done);
-    b.set_results(f_.results, f_.result_names);
-    return b.finish();
+    for (size_t i = 0; i < nodes_.size(); ++i) TRY(emit_group(b, group_id_[i], done));
+    return ok();
+  }
+
+  // A node with its regions grouped as well.
+  Status emit_node(graph::FunctionBuilder& b, Node n) {
+    for (auto& region : n.regions) {
+      if (n.op == "core.fused") break;
+      b.begin_region(region->params);
+      Result<bool> fused = Fuser(f_, region->nodes, region->params, region->results, context_).run(b);
+      if (!fused.ok()) return std::move(fused.error());
+      any_fused_ = any_fused_ || fused.value();
+      region = b.end_region(region->results);
+    }
+    b.append(std::move(n));
+    return ok();
   }
 
   // Producers first: merging may have moved a group behind a node that reads it.
-  void emit_group(graph::FunctionBuilder& b, size_t id, std::vector<bool>& done) {
-    if (done[id]) return;
+  Status emit_group(graph::FunctionBuilder& b, size_t id, std::vector<bool>& done) {
+    if (done[id]) return ok();
     done[id] = true;
     const Group& g = groups_[id];
     for (size_t n : g.nodes)
-      for (ValueId v : f_.nodes[n].inputs)
-        if (auto p = group_of(v); p && *p != id) emit_group(b, *p, done);
-    if (g.nodes.size() == 1) {
-      b.append(f_.nodes[g.nodes[0]]);
-      return;
-    }
+      for (ValueId v : reads_[n])
+        if (auto p = group_of(v); p && *p != id) TRY(emit_group(b, *p, done));
+    if (g.nodes.size() == 1) return emit_node(b, nodes_[g.nodes[0]]);
+    emit_fused(b, g);
+    return ok();
+  }
+
+  void emit_fused(graph::FunctionBuilder& b, const Group& g) {
+    any_fused_ = true;
     std::set<size_t> members(g.nodes.begin(), g.nodes.end());
     Node fused;
     fused.op = "core.fused";
@@ -298,8 +340,8 @@ class Fuser {
     std::map<ValueId, ValueId> rename;
     std::vector<ValueId> params;
     for (size_t n : g.nodes) {
-      locs.push_back(f_.nodes[n].loc);
-      for (ValueId v : f_.nodes[n].inputs) {
+      locs.push_back(nodes_[n].loc);
+      for (ValueId v : nodes_[n].inputs) {
         if (v == kNoValue || rename.count(v) || (producer_[v] != SIZE_MAX && members.count(producer_[v]))) continue;
         ValueId p = b.add_value(f_.value(v).type, f_.value(v).name);
         rename[v] = p;
@@ -310,7 +352,7 @@ class Fuser {
     std::vector<ValueId> results;
     b.begin_region(params);
     for (size_t n : g.nodes) {
-      Node copy = f_.nodes[n];
+      Node copy = nodes_[n];
       for (ValueId& v : copy.inputs)
         if (v != kNoValue) v = rename.at(v);
       for (ValueId& v : copy.outputs) {
@@ -331,10 +373,15 @@ class Fuser {
   }
 
   const graph::Function& f_;
+  const std::vector<Node>& nodes_;
   expr::Context& ctx_;
+  PassContext& context_;
+  std::set<ValueId> params_, results_;
   std::vector<size_t> producer_;
   std::vector<std::vector<size_t>> uses_;
-  std::set<ValueId> results_;
+  std::vector<std::set<ValueId>> reads_;
+  std::vector<size_t> stretch_;
+  bool any_fused_ = false;
   std::vector<Facts> facts_;
   std::vector<Group> groups_;
   std::vector<size_t> group_id_;
@@ -344,7 +391,13 @@ class Fuser {
 
 PassDef pass_fuse() {
   return {"fuse", "groups nodes that one kernel can compute",
-          [](const graph::FunctionPtr& f, PassContext& c) { return Fuser(*f, c).run(f); }};
+          [](const graph::FunctionPtr& f, PassContext& c) -> Result<graph::FunctionPtr> {
+            graph::FunctionBuilder b = graph::FunctionBuilder::rewriting(*f);
+            bool fused = TRY(Fuser(*f, f->nodes, {}, f->results, c).run(b));
+            if (!fused) return f;
+            b.set_results(f->results, f->result_names);
+            return b.finish();
+          }};
 }
 
 }  // namespace pliant::passes

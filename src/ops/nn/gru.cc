@@ -8,32 +8,34 @@ using State = Recurrence::State;
 
 // Gates in order: update, reset, hidden.
 Result<State> step(Recurrence& r, const Recurrence::Direction& d, ValueId x, State s, bool linear_before_reset) {
-  bool biased = d.r_bias != graph::kNoValue;
-  auto recurrent = [&](int64_t k, ValueId h) -> Result<ValueId> {
-    ValueId v = TRY(r.recur(h, TRY(r.row_gate(d.r, k))));
-    return biased ? r.binary("add", v, TRY(r.row_gate(d.r_bias, k))) : v;
-  };
-  auto gate = [&](int64_t k) -> Result<ValueId> {
-    return r.activate(d.activations[0], TRY(r.binary("add", TRY(r.gate(x, k)), TRY(recurrent(k, s.h)))));
-  };
-  ValueId update = TRY(gate(0)), reset = TRY(gate(1)), inner;
-  if (linear_before_reset)
-    inner = TRY(r.binary("mul", reset, TRY(recurrent(2, s.h))));
-  else
-    inner = TRY(recurrent(2, TRY(r.binary("mul", reset, s.h))));
+  ValueId first, all = graph::kNoValue;  // of update and reset; of all three
+  if (linear_before_reset) {
+    all = TRY(r.recur(s.h, d.r));
+    first = TRY(r.gate(all, 0, 2));
+  } else {
+    first = TRY(r.recur(s.h, TRY(r.row_gate(d.r, 0, 2))));
+  }
+  ValueId both = TRY(r.activate(d.activations[0], TRY(r.binary("add", TRY(r.gate(x, 0, 2)), first))));
+  ValueId update = TRY(r.gate(both, 0)), reset = TRY(r.gate(both, 1)), inner;
+  if (linear_before_reset) {
+    inner = TRY(r.gate(all, 2));
+    if (d.r_bias != graph::kNoValue) inner = TRY(r.binary("add", inner, d.r_bias));
+    inner = TRY(r.binary("mul", reset, inner));
+  } else {
+    inner = TRY(r.recur(TRY(r.binary("mul", reset, s.h)), TRY(r.row_gate(d.r, 2))));
+  }
   ValueId candidate = TRY(r.activate(d.activations[1], TRY(r.binary("add", TRY(r.gate(x, 2)), inner))));
-  ValueId rest = TRY(r.binary("sub", r.context().scalar(r.context().type(update).dtype, 1), update));
   State next;
-  next.h = TRY(r.binary("add", TRY(r.binary("mul", rest, candidate)), TRY(r.binary("mul", update, s.h))));
+  next.h = TRY(r.binary("add", TRY(r.binary("mul", TRY(r.one_less(update)), candidate)), TRY(r.binary("mul", update, s.h))));
   return next;
 }
 
 Result<std::vector<ValueId>> expand(ExpandContext& e) {
   bool linear_before_reset = e.attr().as_bool("linear_before_reset");
-  return Recurrence(e, {"gru", 3, false, linear_before_reset})
-      .run({"sigmoid", "tanh"}, false, [&](Recurrence& r, const Recurrence::Direction& d, ValueId x, State s) {
-        return step(r, d, x, s, linear_before_reset);
-      });
+  RecurrentCell cell{.gates = 3, .folded_gates = linear_before_reset ? 2 : 3, .activations = {"sigmoid", "tanh"}};
+  return Recurrence(e, cell).run([&](Recurrence& r, const Recurrence::Direction& d, ValueId x, State s) {
+    return step(r, d, x, s, linear_before_reset);
+  });
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ Result<State> step(Recurrence& r, const Recurrence::Direction& d, ValueId x, Sta
   ValueId input = TRY(r.activate(d.activations[0], TRY(with_peephole(TRY(r.gate(all, 0)), 0, s.c))));
   ValueId forget;
   if (input_forget)
-    forget = TRY(r.binary("sub", r.context().scalar(r.context().type(input).dtype, 1), input));
+    forget = TRY(r.one_less(input));
   else
     forget = TRY(r.activate(d.activations[0], TRY(with_peephole(TRY(r.gate(all, 2)), 2, s.c))));
   ValueId candidate = TRY(r.activate(d.activations[1], TRY(r.gate(all, 3))));
@@ -30,10 +30,9 @@ Result<State> step(Recurrence& r, const Recurrence::Direction& d, ValueId x, Sta
 
 Result<std::vector<ValueId>> expand(ExpandContext& e) {
   bool input_forget = e.attr().as_bool("input_forget");
-  return Recurrence(e, {"lstm", 4, true, input_forget})
-      .run({"sigmoid", "tanh", "tanh"}, true, [&](Recurrence& r, const Recurrence::Direction& d, ValueId x, State s) {
-        return step(r, d, x, s, input_forget);
-      });
+  RecurrentCell cell{.gates = 4, .has_state = true, .folded_gates = 4, .activations = {"sigmoid", "tanh", "tanh"}};
+  return Recurrence(e, cell).run(
+      [&](Recurrence& r, const Recurrence::Direction& d, ValueId x, State s) { return step(r, d, x, s, input_forget); });
 }
 
 }  // namespace

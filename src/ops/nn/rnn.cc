@@ -12,9 +12,7 @@ Result<State> step(Recurrence& r, const Recurrence::Direction& d, ValueId x, Sta
   return next;
 }
 
-Result<std::vector<ValueId>> expand(ExpandContext& e) {
-  return Recurrence(e, {"rnn", 1, false, false}).run({"tanh"}, true, &step);
-}
+Result<std::vector<ValueId>> expand(ExpandContext& e) { return Recurrence(e, {.activations = {"tanh"}}).run(&step); }
 
 }  // namespace
 

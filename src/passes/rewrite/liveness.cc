@@ -2,6 +2,7 @@
 
 #include <unordered_map>
 
+#include "graph/control.h"
 #include "graph/visit.h"
 
 namespace pliant::passes {
@@ -41,6 +42,7 @@ class Definitions {
         for (ValueId v : region->params) graph::for_each_dim(f_.values[v].type, [&](Dim d) { define_symbols(d, nullptr); });
         add(region->nodes);
       }
+      if (n.op == "core.loop") define_symbols(graph::loop_parts(n).count, &n);
       for (ValueId v : n.outputs) {
         values_.emplace(v, &n);
         graph::for_each_dim(f_.values[v].type, [&](Dim d) { define_symbols(d, &n); });
@@ -59,6 +61,7 @@ class Marker {
 
   std::unordered_set<const Node*> run() {
     for (ValueId v : f_.results) mark_value(v);
+    mark_effects(f_.nodes);
     for (const graph::Obligation& o : f_.obligations) {
       mark_dim(o.a);
       mark_dim(o.b);
@@ -88,6 +91,13 @@ class Marker {
       if (ctx_.info(s).upper) mark_dim(*ctx_.info(s).upper);
     }
   }
+  // What a list of nodes does beside giving values: requirements, and its end in a failure.
+  void mark_effects(const std::vector<Node>& nodes) {
+    for (const Node& n : nodes) {
+      bool fails = n.op == "core.if" && graph::diverges(*n.regions[0]) && graph::diverges(*n.regions[1]);
+      if (n.op == "core.require" || n.op == "core.fail" || fails) mark(&n);
+    }
+  }
   void mark_parts(const Node& n) {
     for (ValueId v : n.inputs) mark_value(v);
     for (ValueId v : n.outputs) graph::for_each_dim(f_.values[v].type, [&](Dim d) { mark_dim(d); });
@@ -95,6 +105,7 @@ class Marker {
     for (const auto& region : n.regions) {
       for (ValueId v : region->params) graph::for_each_dim(f_.values[v].type, [&](Dim d) { mark_dim(d); });
       for (ValueId v : region->results) mark_value(v);
+      mark_effects(region->nodes);
     }
   }
 

@@ -1,0 +1,262 @@
+// A product in a loop's body of what stands at this iteration's place of an outer tensor with an outer weight is computed
+// for all iterations at once before the loop, where the weight is read once instead of in every iteration; the body reads
+// its place of the result. Sums with outer values that follow move along. Only loops whose number of iterations is known
+// before: nothing is computed that no iteration would have used.
+//
+//   core.loop … region(…) {                                       %5 = nn.matmul(%x, %w) : f32[n, 8]
+//     %3 = array.slice(%x) {starts=[t], ends=[t + 1]} : f32[1, 4]     core.loop … region(…) {
+//     %4 = nn.matmul(%3, %w) : f32[1, 8]                       →        %4 = array.slice(%5) {starts=[t], …} : f32[1, 8]
+#include <algorithm>
+
+#include "ops/op.h"
+#include "passes/pass.h"
+#include "passes/rewrite/known.h"
+#include "passes/rewrite/loop_sweep.h"
+
+namespace pliant::passes {
+namespace {
+
+using graph::Attrs;
+using graph::Dim;
+using graph::kNoValue;
+using graph::Node;
+using graph::Region;
+using graph::Shape;
+using graph::ValueId;
+
+bool is_elementwise(const std::string& op) {
+  for (const char* name : {"math.add", "math.sub", "math.mul", "math.div", "math.neg", "math.abs", "math.cast", "math.tanh",
+                           "math.sigmoid", "math.exp", "nn.relu", "math.identity"})
+    if (op == name) return true;
+  return false;
+}
+
+// Works on one loop. Outer nodes are appended as they turn out to be needed; what is not used in the end is dead.
+class Batcher {
+ public:
+  using Body = std::shared_ptr<const Region>;
+  Batcher(LoopSweep& sweep, const Node& loop) : sweep_(sweep), loop_(loop), parts_(graph::loop_parts(loop)) {
+    const Region& body = *parts_.body;
+    inside_ = defined_in(body);
+    for (const Node& n : body.nodes) {
+      for (ValueId v : n.outputs) defs_[v] = &n;
+      count_uses(n);
+    }
+    for (ValueId v : body.results) ++uses_[v];
+  }
+
+  // The body with the products replaced; null when there are none.
+  Result<Body> run() {
+    if (!sweep_.is_counted(parts_)) return Body();
+    const Region& body = *parts_.body;
+    for (const Node& n : body.nodes) {
+      if (n.outputs.size() != 1 || n.inputs.size() > 2 || !n.regions.empty()) continue;
+      bool moves = n.op == "nn.matmul" || (is_elementwise(n.op) && continues_product(n));
+      if (!moves) continue;
+      if (auto all = TRY(lift(n.outputs[0]))) moved_[n.outputs[0]] = *all;
+    }
+    return moved_.empty() ? Body() : TRY(rebuild());
+  }
+
+ private:
+  using Lifted = std::optional<ValueId>;
+
+  void count_uses(const Node& n) {
+    for (ValueId v : n.inputs)
+      if (v != kNoValue) ++uses_[v];
+    for (const auto& r : n.regions) {
+      for (const Node& inner : r->nodes) count_uses(inner);
+      for (ValueId v : r->results) ++uses_[v];
+    }
+  }
+
+  bool is_outer(ValueId v) const { return v != kNoValue && inside_.count(v) == 0; }
+  const Shape& shape(ValueId v) const { return sweep_.shape(v); }
+  Result<ValueId> make(const std::string& op, Attrs attrs, std::vector<ValueId> inputs, const LocPtr& loc) {
+    return TRY(ops::append_node(sweep_.builder(), sweep_.ctx(), op, std::move(attrs), std::move(inputs), 1, loc))[0];
+  }
+  Shape with_count(Shape s) const {
+    s.insert(s.begin(), parts_.count);
+    return s;
+  }
+
+  // One input is a product that moved and is used only here, the other an outer value.
+  bool continues_product(const Node& n) const {
+    bool product = false;
+    for (ValueId v : n.inputs) {
+      if (is_outer(v)) continue;
+      if (v == kNoValue || moved_.count(v) == 0 || uses_.at(v) != 1) return false;
+      product = true;
+    }
+    return product && sweep_.has_known_dims(n);
+  }
+
+  // The body's value `v` of all iterations, with the iteration as a new axis 0; nothing where it does not come from an outer
+  // tensor through nodes that can be taken along.
+  Result<Lifted> lift(ValueId v) {
+    auto known = lifted_.find(v);
+    if (known != lifted_.end()) return known->second;
+    Lifted out;
+    auto def = defs_.find(v);
+    if (def != defs_.end() && fits(v)) out = TRY(lift_node(*def->second));
+    if (out && shape(*out) != with_count(shape(v)))
+      out = TRY(make("array.reshape", {{"shape", with_count(shape(v))}}, {*out}, def->second->loc));
+    return lifted_[v] = out;
+  }
+
+  // Its shape is the same in every iteration.
+  bool fits(ValueId v) const {
+    const graph::TensorType* t = sweep_.type(v).tensor();
+    return t != nullptr && std::all_of(t->shape.begin(), t->shape.end(), [&](Dim d) { return sweep_.is_known(d); });
+  }
+
+  Result<Lifted> lift_node(const Node& n) {
+    if (n.op == "array.slice") return lift_slice(n);
+    if (n.op == "nn.matmul") return lift_matmul(n);
+    if (n.op == "array.reshape") return lift_same(n, "array.reshape", {{"shape", with_count(shape(n.outputs[0]))}});
+    if (n.op == "array.transpose") {
+      std::vector<int64_t> perm{0};
+      for (int64_t p : n.attrs.ints_or("perm", {})) perm.push_back(p + 1);
+      return lift_same(n, "array.transpose", {{"perm", perm}});
+    }
+    if (is_elementwise(n.op)) return lift_elementwise(n);
+    return Lifted();
+  }
+
+  Result<Lifted> lift_same(const Node& n, const std::string& op, Attrs attrs) {
+    Lifted x = TRY(lift(n.inputs[0]));
+    if (!x) return Lifted();
+    return Lifted(TRY(make(op, std::move(attrs), {*x}, n.loc)));
+  }
+
+  // Operands of lower rank than the result get axes after the iteration's.
+  Result<Lifted> lift_elementwise(const Node& n) {
+    size_t rank = shape(n.outputs[0]).size();
+    // What is the same in every iteration is for another pass.
+    if (std::all_of(n.inputs.begin(), n.inputs.end(), [&](ValueId v) { return is_outer(v); })) return Lifted();
+    std::vector<ValueId> inputs;
+    for (ValueId v : n.inputs) {
+      if (is_outer(v)) {
+        inputs.push_back(v);
+        continue;
+      }
+      Lifted x = v == kNoValue ? Lifted() : TRY(lift(v));
+      if (!x) return Lifted();
+      Shape s = shape(v);
+      if (s.size() < rank) {
+        s.insert(s.begin(), rank - s.size(), sweep_.ctx().constant(1));
+        x = TRY(make("array.reshape", {{"shape", with_count(s)}}, {*x}, n.loc));
+      }
+      inputs.push_back(*x);
+    }
+    return Lifted(TRY(make(n.op, n.attrs, std::move(inputs), n.loc)));
+  }
+
+  Result<Lifted> lift_matmul(const Node& n) {
+    Attrs attrs = n.attrs;
+    ValueId a = n.inputs[0], b = n.inputs[1];
+    if (is_outer(b) && shape(b).size() == 2) {
+      Lifted x = TRY(lift(a));
+      if (!x) return Lifted();
+      if (shape(a).size() == 1) attrs.erase("transpose_a");
+      return Lifted(TRY(make("nn.matmul", std::move(attrs), {*x, b}, n.loc)));
+    }
+    if (!is_outer(a) || shape(a).size() != 2 || shape(b).size() != 1) return Lifted();
+    // A weight times a vector: the vectors become rows.
+    Lifted x = TRY(lift(b));
+    if (!x) return Lifted();
+    attrs.set("transpose_b", !n.attrs.bool_or("transpose_a", false));
+    attrs.erase("transpose_a");
+    return Lifted(TRY(make("nn.matmul", std::move(attrs), {*x, a}, n.loc)));
+  }
+
+  // One place of an outer tensor that moves by one with each iteration, forwards or backwards.
+  Result<Lifted> lift_slice(const Node& n) {
+    expr::Context& ctx = sweep_.ctx();
+    std::vector<Dim> starts = dims_of(n.attrs, "starts", ctx);
+    std::vector<int64_t> axes = n.attrs.ints_or("axes", {});
+    if (!is_outer(n.inputs[0]) || axes.size() != 1 || n.attrs.ints_or("steps", {1}) != std::vector<int64_t>{1})
+      return Lifted();
+    Shape x_shape = shape(n.inputs[0]);
+    auto rank = static_cast<int64_t>(x_shape.size());
+    int64_t axis = axes[0] < 0 ? axes[0] + rank : axes[0];
+    auto at = static_cast<size_t>(axis);
+    Dim end = shape(n.outputs[0])[at], start = starts[0];
+    expr::SymbolId index = *parts_.index.as_symbol();
+    std::optional<Dim> step = expr::coefficient_of(start, index);
+    if (!end.is_const(1) || !step || (!step->is_const(1) && !step->is_const(-1))) return Lifted();
+    bool forwards = step->is_const(1);
+    Dim first = start - *step * parts_.index;
+    // A negative start counts from the end.
+    if (!sweep_.is_known(first) || !ctx.proves_less_equal(ctx.constant(0), start)) return Lifted();
+    if (!forwards) first = first - parts_.count + 1;
+    ValueId x = n.inputs[0];
+    if (!first.is_const(0) || !ctx.proves_equal(parts_.count, x_shape[at])) {
+      // Without iterations the part is empty wherever it would start.
+      if (!ctx.proves_less_equal(ctx.constant(0), first)) first = expr::max(first, ctx.constant(0));
+      x = TRY(slice(x, axis, first, first + parts_.count, 1, n.loc));
+    }
+    if (!forwards) x = TRY(slice(x, axis, ctx.constant(-1), ctx.constant(-INT64_MAX), -1, n.loc));
+    if (!ctx.proves_equal(shape(x)[at], parts_.count)) return Lifted();
+    if (axis != 0) {
+      std::vector<int64_t> perm{axis};
+      for (int64_t k = 0; k < rank; ++k)
+        if (k != axis) perm.push_back(k);
+      x = TRY(make("array.transpose", {{"perm", perm}}, {x}, n.loc));
+    }
+    return Lifted(TRY(make("array.reshape", {{"shape", with_count(shape(n.outputs[0]))}}, {x}, n.loc)));
+  }
+
+  Result<ValueId> slice(ValueId x, int64_t axis, Dim start, Dim end, int64_t step, const LocPtr& loc) {
+    return make("array.slice",
+                {{"starts", std::vector<Dim>{start}},
+                 {"ends", std::vector<Dim>{end}},
+                 {"axes", std::vector<int64_t>{axis}},
+                 {"steps", std::vector<int64_t>{step}}},
+                {x}, loc);
+  }
+
+  // The last products of each chain are read at this iteration's place; what led to them dies.
+  Result<Body> rebuild() {
+    graph::FunctionBuilder& b = sweep_.builder();
+    const Region& body = *parts_.body;
+    b.begin_region(body.params);
+    for (const Node& n : body.nodes) {
+      auto moved = n.outputs.size() == 1 ? moved_.find(n.outputs[0]) : moved_.end();
+      if (moved == moved_.end()) {
+        b.append(n);
+        continue;
+      }
+      ValueId here = TRY(slice(moved->second, 0, parts_.index, parts_.index + 1, 1, n.loc));
+      b.append(Node{"array.reshape", {{"shape", shape(n.outputs[0])}}, {here}, n.outputs, {}, n.loc});
+    }
+    return b.end_region(body.results);
+  }
+
+  LoopSweep& sweep_;
+  const Node& loop_;
+  graph::LoopParts parts_;
+  std::unordered_set<ValueId> inside_;
+  std::unordered_map<ValueId, const Node*> defs_;
+  std::unordered_map<ValueId, size_t> uses_;
+  std::unordered_map<ValueId, Lifted> lifted_;
+  std::unordered_map<ValueId, ValueId> moved_;
+};
+
+}  // namespace
+
+PassDef pass_batch_products() {
+  return {.name = "batch-products",
+          .summary = "computes the products of a loop with its input for all iterations at once",
+          .run = [](const graph::FunctionPtr& f, PassContext& c) -> Result<graph::FunctionPtr> {
+            LoopSweep sweep(f, c.ctx);
+            return sweep.run([&](Node& loop) -> Result<LoopSweep::Action> {
+              auto body = TRY(Batcher(sweep, loop).run());
+              if (body == nullptr) return LoopSweep::Action::Keep;
+              loop.regions[0] = body;
+              return LoopSweep::Action::Change;
+            });
+          }};
+}
+
+}  // namespace pliant::passes

@@ -1,0 +1,160 @@
+// A carried value that grows along an inner axis is carried with that axis outermost, where an append writes behind what is
+// there instead of moving everything. Uses in the body and after the loop read it transposed.
+//
+//   %2 = core.loop(_, %0) …                                 %1 = array.transpose(%0) {perm=[1, 0]} : f32[0, 4]
+//     region(%3: f32[4, i]) {                               %2 = core.loop(_, %1) …
+//       %4 = array.concat(%3, %x) {axis=1} : f32[4, i+1] →    region(%3: f32[i, 4]) {
+//       yield %5, %4                                           %4 = array.transpose(%x) {perm=[1, 0]} : f32[1, 4]
+//     }                                                        %5 = array.concat(%3, %4) {axis=0} : f32[i + 1, 4]
+#include <algorithm>
+#include <map>
+
+#include "ops/op.h"
+#include "passes/pass.h"
+#include "passes/rewrite/liveness.h"
+#include "passes/rewrite/loop_sweep.h"
+
+namespace pliant::passes {
+namespace {
+
+using graph::Node;
+using graph::Region;
+using graph::ValueId;
+
+// One carried value to turn: which it is, the axis that grows, and the concat that lets it grow.
+struct Growth {
+  size_t carried = 0;
+  size_t axis = 0;
+  const Node* concat = nullptr;
+};
+
+std::vector<int64_t> to_front(size_t axis, size_t rank) {
+  std::vector<int64_t> perm{static_cast<int64_t>(axis)};
+  for (size_t k = 0; k < rank; ++k)
+    if (k != axis) perm.push_back(static_cast<int64_t>(k));
+  return perm;
+}
+std::vector<int64_t> inverse(const std::vector<int64_t>& perm) {
+  std::vector<int64_t> out(perm.size());
+  for (size_t k = 0; k < perm.size(); ++k) out[static_cast<size_t>(perm[k])] = static_cast<int64_t>(k);
+  return out;
+}
+
+class Turner {
+ public:
+  Turner(LoopSweep& sweep, Node& loop)
+      : sweep_(sweep), loop_(loop), body_(loop.regions[0]), parts_(graph::loop_parts(loop)) {}
+
+  Result<LoopSweep::Action> run() {
+    if (!graph::diverges(*parts_.body)) find();
+    if (growths_.empty()) return LoopSweep::Action::Keep;
+    graph::FunctionBuilder& b = sweep_.builder();
+    for (const Growth& g : growths_) {
+      ValueId init = parts_.init(loop_, g.carried);
+      loop_.inputs[g.carried + 1] = TRY(turn(init, to_front(g.axis, rank_of(g))));
+    }
+    auto region = TRY(rebuild());
+    loop_.regions[0] = region;
+    std::vector<ValueId> outputs = loop_.outputs;
+    for (const Growth& g : growths_) {
+      graph::Type t = turned(sweep_.type(outputs[g.carried]), to_front(g.axis, rank_of(g)));
+      loop_.outputs[g.carried] = b.add_value(std::move(t));
+    }
+    sweep_.append(loop_);
+    for (const Growth& g : growths_) {
+      ValueId old = outputs[g.carried];
+      std::vector<int64_t> perm = inverse(to_front(g.axis, rank_of(g)));
+      b.append(Node{"array.transpose", {{"perm", perm}}, {loop_.outputs[g.carried]}, {old}, {}, loop_.loc});
+    }
+    return LoopSweep::Action::Drop;
+  }
+
+ private:
+  size_t rank_of(const Growth& g) const { return sweep_.shape(parts_.body->params[g.carried]).size(); }
+
+  void find() {
+    for (size_t i = 0; i < parts_.carried; ++i) {
+      ValueId param = parts_.body->params[i], next = parts_.next(i);
+      for (const Node& n : parts_.body->nodes) {
+        if (n.op != "array.concat" || n.outputs[0] != next || n.inputs[0] != param) continue;
+        auto rank = static_cast<int64_t>(sweep_.shape(param).size());
+        int64_t axis = n.attrs.int_or("axis", 0);
+        if (axis < 0) axis += rank;
+        bool one = std::count(n.inputs.begin(), n.inputs.end(), param) == 1;
+        if (one && grows_inside(sweep_.shape(param), static_cast<size_t>(axis)))
+          growths_.push_back({i, static_cast<size_t>(axis), &n});
+      }
+    }
+  }
+
+  // Some axis before the one that grows has more than one element: axes of one element change nothing in memory.
+  bool grows_inside(const graph::Shape& shape, size_t axis) const {
+    return std::any_of(shape.begin(), shape.begin() + static_cast<ptrdiff_t>(axis),
+                       [](graph::Dim d) { return !d.is_const(1); });
+  }
+
+  static graph::Type turned(const graph::Type& t, const std::vector<int64_t>& perm) {
+    const graph::TensorType& tensor = *t.tensor();
+    graph::Shape shape;
+    for (int64_t p : perm) shape.push_back(tensor.shape[static_cast<size_t>(p)]);
+    return graph::make_tensor_type(tensor.dtype, std::move(shape));
+  }
+
+  Result<ValueId> turn(ValueId v, const std::vector<int64_t>& perm) {
+    graph::Type t = turned(sweep_.type(v), perm);
+    return sweep_.builder().append("array.transpose", {{"perm", perm}}, {v}, {std::move(t)}, loop_.loc)[0];
+  }
+
+  // Params and concats are made anew; the old values are transposes of them, which die where nothing reads them.
+  Result<std::shared_ptr<const Region>> rebuild() {
+    graph::FunctionBuilder& b = sweep_.builder();
+    std::vector<ValueId> params = parts_.body->params, results = parts_.body->results;
+    std::map<const Node*, const Growth*> concats;
+    for (const Growth& g : growths_) {
+      params[g.carried] = b.add_value(turned(sweep_.type(params[g.carried]), to_front(g.axis, rank_of(g))));
+      concats[g.concat] = &g;
+    }
+    b.begin_region(params);
+    for (const Growth& g : growths_) {
+      std::vector<int64_t> back = inverse(to_front(g.axis, rank_of(g)));
+      b.append(
+          Node{"array.transpose", {{"perm", back}}, {params[g.carried]}, {parts_.body->params[g.carried]}, {}, loop_.loc});
+    }
+    for (const Node& n : parts_.body->nodes) {
+      auto found = concats.find(&n);
+      if (found == concats.end()) {
+        b.append(n);
+        continue;
+      }
+      const Growth& g = *found->second;
+      std::vector<int64_t> perm = to_front(g.axis, rank_of(g));
+      std::vector<ValueId> inputs{params[g.carried]};
+      for (size_t k = 1; k < n.inputs.size(); ++k) inputs.push_back(TRY(turn(n.inputs[k], perm)));
+      graph::Type t = turned(sweep_.type(n.outputs[0]), perm);
+      ValueId whole = b.append("array.concat", {{"axis", int64_t{0}}}, std::move(inputs), {std::move(t)}, n.loc)[0];
+      results[g.carried + 1] = whole;
+      b.append(Node{"array.transpose", {{"perm", inverse(perm)}}, {whole}, n.outputs, {}, n.loc});
+    }
+    return b.end_region(std::move(results));
+  }
+
+  LoopSweep& sweep_;
+  Node& loop_;
+  std::shared_ptr<const Region> body_;  // as it was: `parts_` looks at it
+  graph::LoopParts parts_;
+  std::vector<Growth> growths_;
+};
+
+}  // namespace
+
+PassDef pass_grow_outermost() {
+  return {.name = "grow-outermost",
+          .summary = "carries what grows with its growing axis outermost",
+          .run = [](const graph::FunctionPtr& f, PassContext& c) -> Result<graph::FunctionPtr> {
+            LoopSweep sweep(f, c.ctx);
+            auto turned = TRY(sweep.run([&](Node& loop) { return Turner(sweep, loop).run(); }));
+            return turned == f ? f : without_dead_nodes(turned, c.ctx);
+          }};
+}
+
+}  // namespace pliant::passes

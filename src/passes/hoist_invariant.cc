@@ -1,0 +1,107 @@
+// Nodes of a loop's body that give the same in every iteration are computed once, before the loop. A node that may fault is
+// moved only where the loop is known to run and nothing that stays could fault or stop before it.
+//
+//   %3 = core.loop(_, %0) …                          %2 = math.exp(%1) : f32[4]
+//     region(%4: f32[4]) {                           %3 = core.loop(_, %0) …
+//       %5 = math.exp(%1) : f32[4]            →        region(%4: f32[4]) {
+//       %6 = math.add(%4, %5) : f32[4]                   %6 = math.add(%4, %2) : f32[4]
+//       yield %7, %6                                     yield %7, %6
+//     }                                                }
+#include "ops/op.h"
+#include "passes/pass.h"
+#include "passes/rewrite/loop_sweep.h"
+
+namespace pliant::passes {
+namespace {
+
+using graph::Node;
+using graph::Region;
+using graph::ValueId;
+
+// Cheaper in each reader than as a tensor of its own.
+bool repeats_elements(const std::string& op) {
+  return op == "array.expand" || op == "array.full" || op == "array.iota" || op == "array.tile" || op == "array.eye";
+}
+
+enum class Fault { Never, Maybe };
+
+class Hoister {
+ public:
+  Hoister(const graph::FunctionPtr& f, expr::Context& ctx) : sweep_(f, ctx) {}
+
+  Result<graph::FunctionPtr> run() {
+    return sweep_.run([&](Node& loop) { return visit(loop); });
+  }
+
+ private:
+  Result<LoopSweep::Action> visit(Node& loop) {
+    graph::LoopParts parts = graph::loop_parts(loop);
+    const Region& body = *parts.body;
+    expr::Context& ctx = sweep_.ctx();
+    bool runs = parts.condition == graph::kNoValue && parts.trip && ctx.proves_less(ctx.constant(0), *parts.trip);
+    std::unordered_set<ValueId> inside(body.params.begin(), body.params.end());
+    std::vector<bool> moves(body.nodes.size(), false);
+    for (size_t i = 0; i < body.nodes.size(); ++i) {
+      const Node& n = body.nodes[i];
+      bool invariant = !uses_any(n, inside) && sweep_.has_known_dims(n);
+      auto fault = invariant ? TRY(fault_of(n)) : std::nullopt;
+      moves[i] = fault && (*fault == Fault::Never || runs);
+      if (moves[i]) continue;
+      // What stays may stop the run before a later node would.
+      runs = runs && n.op != "core.fail" && n.op != "core.require" && TRY(fault_of(n)) == Fault::Never;
+      std::unordered_set<ValueId> more(n.outputs.begin(), n.outputs.end());
+      inside.merge(more);
+    }
+    keep_repeats(body, moves);
+    return apply(loop, body, moves);
+  }
+
+  // Nothing for a node that is never moved.
+  Result<std::optional<Fault>> fault_of(const Node& n) {
+    if (n.op == "core.const") return std::optional(Fault::Never);
+    const ops::OpDef* op = ops::find_op(n.op);
+    if (op == nullptr || !op->compute || n.op == "nn.random") return std::optional<Fault>();
+    te::Builder te(sweep_.ctx());
+    ops::Defined d = TRY(ops::define(sweep_.builder().peek(), n, te));
+    return std::optional(d.checks.empty() ? Fault::Never : Fault::Maybe);
+  }
+
+  static void keep_repeats(const Region& body, std::vector<bool>& moves) {
+    for (size_t i = body.nodes.size(); i-- > 0;) {
+      if (!moves[i] || !repeats_elements(body.nodes[i].op)) continue;
+      std::unordered_set<ValueId> mine(body.nodes[i].outputs.begin(), body.nodes[i].outputs.end());
+      bool moved_reader = false;
+      for (size_t k = i + 1; k < body.nodes.size(); ++k) moved_reader |= moves[k] && uses_any(body.nodes[k], mine);
+      moves[i] = moved_reader;
+    }
+  }
+
+  LoopSweep::Action apply(Node& loop, const Region& body, const std::vector<bool>& moves) {
+    Region rest;
+    rest.params = body.params;
+    rest.results = body.results;
+    for (size_t i = 0; i < body.nodes.size(); ++i) {
+      if (moves[i])
+        sweep_.append(body.nodes[i]);
+      else
+        rest.nodes.push_back(body.nodes[i]);
+    }
+    if (rest.nodes.size() == body.nodes.size()) return LoopSweep::Action::Keep;
+    loop.regions[0] = std::make_shared<const Region>(std::move(rest));
+    return LoopSweep::Action::Change;
+  }
+
+  LoopSweep sweep_;
+};
+
+}  // namespace
+
+PassDef pass_hoist_invariant() {
+  return {.name = "hoist-invariant",
+          .summary = "computes before a loop what is the same in every iteration",
+          .run = [](const graph::FunctionPtr& f, PassContext& c) -> Result<graph::FunctionPtr> {
+            return Hoister(f, c.ctx).run();
+          }};
+}
+
+}  // namespace pliant::passes
