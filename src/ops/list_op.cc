@@ -48,12 +48,17 @@ Dim ListContext::fresh_dim() const {
 }
 
 Result<TensorType> ListContext::read(const TensorType& element) const {
-  if (element.rank != Rank::Known)
-    return fail("unknown-rank",
-                std::string("how many axes the tensors of the ") +
-                    (element.rank == Rank::None ? "list have cannot be told: nothing is ever put into it"
-                                                : "list have is not known; declare their shape in the model"));
   TensorType out = element;
+  if (out.rank != Rank::Known && attrs.has("rank")) {
+    int64_t rank = attr().as_int("rank");
+    if (rank < 0) return fail("wrong-attribute", "a tensor cannot have " + std::to_string(rank) + " axes");
+    out = {element.dtype, graph::Shape(static_cast<size_t>(rank), graph::any_size(ctx))};
+  }
+  if (out.rank == Rank::None)
+    return fail("unknown-rank", "how many axes an element has cannot be told: nothing is ever put into the list");
+  if (out.rank == Rank::Any)
+    return fail("unknown-rank", "how many axes an element has is not known; declare the shape of the list's tensors, or of "
+                                "this output, in the model");
   for (Dim& d : out.shape)
     if (graph::is_any_size(d)) d = fresh_dim();
   return out;
@@ -67,6 +72,10 @@ Result<size_t> ListContext::axis(int64_t axis, size_t rank) const {
 }
 
 AttrSpec position_attr(const std::string& doc) { return optional_attr("position", AttrKind::Dim, doc); }
+
+AttrSpec rank_attr() {
+  return optional_attr("rank", AttrKind::Int, "how many axes the element has, where the list's type does not say");
+}
 
 Datum make_list(Elements elements) { return {{}, std::make_shared<ListValue>(ListValue{true, std::move(elements)})}; }
 Datum make_absent() { return {{}, std::make_shared<ListValue>(ListValue{false, {}})}; }

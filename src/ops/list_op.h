@@ -24,8 +24,8 @@ struct ListContext {
   Result<Type> optional(size_t i) const;
   // A position: the attribute `position`, or integer input `i` of one element. Not both.
   Status check_position(size_t i) const;
-  // The type of one element: its sizes `?` become fresh symbols. Of a list whose rank is not known: an error that says what
-  // to do.
+  // The type of one element: its sizes `?` become fresh symbols. Where the list's type leaves the rank open, the attribute
+  // `rank` says it, and is checked when the element is read; without it: an error that says what to do.
   Result<TensorType> read(const TensorType& element) const;
   Dim fresh_dim() const;
   // An axis counted from the end when negative, in [0, rank).
@@ -33,6 +33,7 @@ struct ListContext {
 };
 
 AttrSpec position_attr(const std::string& doc);
+AttrSpec rank_attr();
 using Elements = std::vector<std::shared_ptr<const te::Array>>;
 Datum make_list(Elements elements);
 Datum make_absent();

@@ -1,5 +1,9 @@
 #include "frontend/onnx/conversion.h"
 
+#include <algorithm>
+
+#include "graph/list_type.h"
+
 namespace pliant::frontend::onnx {
 namespace {
 
@@ -70,16 +74,60 @@ Result<Values> append_nodes(ImportState& state, const std::string& op, Attrs att
   return ops::append_node(state.builder, state.ctx, op, std::move(attrs), std::move(inputs), outputs, loc);
 }
 
+// A list from its parts.
+static ValueId append_parts(ImportState& state, const Value& v) {
+  Values elements;
+  for (const ValueRef& e : v.parts->elements) elements.push_back(materialise(state, *e));
+  bool is_optional = graph::optional_element(v.type) != nullptr;
+  DType dtype = graph::element_of(v.type).dtype;
+  if (is_optional && !v.parts->is_present) {
+    bool holds_sequence = graph::sequence_element(*graph::optional_element(v.type)) != nullptr;
+    return append_sure(state, "opt.none", Attrs{{"dtype", dtype}, {"sequence", holds_sequence}}, {}, v.loc);
+  }
+  if (is_optional) return append_sure(state, "opt.some", {}, elements, v.loc);
+  if (elements.empty()) return append_sure(state, "seq.empty", Attrs{{"dtype", dtype}}, {}, v.loc);
+  return append_sure(state, "seq.construct", {}, std::move(elements), v.loc);
+}
+
+namespace {
+
+ValueId make_value(ImportState& state, const Value& v) {
+  if (v.parts) return append_parts(state, v);
+  if (v.constant) return append_constant(state, v.constant, v.loc);
+  PLIANT_CHECK(v.known != nullptr) << "value " << v.name << " has nothing to be made from";
+  return append_known(state, *v.known, v.loc);
+}
+
+// Constants of more elements stand once, outside of all regions; others where they are used.
+constexpr int64_t kSmallConstant = 16;
+
+}  // namespace
+
+bool ImportState::is_open(uint32_t region) const {
+  return std::any_of(regions.begin(), regions.end(), [&](const OpenRegion& r) { return r.number == region; });
+}
+
+void ImportState::leave_region() {
+  for (auto& [value, known] : regions.back().learned) value->known = std::move(known);
+  regions.pop_back();
+}
+
+void ImportState::learn(const ValueRef& v, Known k) {
+  if (!regions.empty()) regions.back().learned.emplace_back(v, v->known);
+  v->known = std::make_shared<Known>(std::move(k));
+}
+
 ValueId materialise(ImportState& state, Value& v) {
   if (v.id != kNoValue) return v.id;
+  for (const auto& [region, id] : v.made)
+    if (state.is_open(region)) return id;
   if (!v.constant && v.known && v.known->is_const()) v.constant = constant_of(*v.known);
-  if (v.constant) {
-    v.id = append_constant(state, v.constant, v.loc);
-  } else {
-    PLIANT_CHECK(v.known != nullptr) << "value " << v.name << " has nothing to be made from";
-    v.id = append_known(state, *v.known, v.loc);
-  }
-  return v.id;
+  if (state.regions.empty()) return v.id = make_value(state, v);
+  if (v.constant && graph::element_count(*v.constant) > kSmallConstant)
+    return v.id = state.builder.append_outer_const(v.constant, v.loc);
+  ValueId id = make_value(state, v);
+  v.made.emplace_back(state.regions.back().number, id);
+  return id;
 }
 
 ValueId Conversion::in(size_t i) { return has(i) ? materialise(state_, *inputs_[i]) : kNoValue; }
@@ -132,7 +180,7 @@ Result<std::vector<Dim>> Conversion::dims(size_t i, const std::string& what) {
   Known k{dtype(i), {}, {}};
   for (Dim d : shape(i)) k.shape.push_back(d.const_value());
   for (Dim d : out) k.elements.push_back(Element::make_int(d));
-  inputs_[i]->known = std::make_shared<Known>(std::move(k));
+  state_.learn(inputs_[i], std::move(k));
   return out;
 }
 

@@ -19,24 +19,41 @@ using graph::kNoValue;
 using graph::TensorType;
 using graph::ValueId;
 
+struct Value;
+using ValueRef = std::shared_ptr<Value>;
+
+// A sequence or optional known by what it holds: the elements of a sequence, what an optional holds if it holds something.
+struct Parts {
+  bool is_present = true;
+  std::vector<ValueRef> elements;
+};
+
 // One value of the ONNX model. It is known as a graph value, as a constant, by its elements, or several of these; the graph
 // value is made when a node first needs it.
 struct Value {
   std::string name;
   graph::Type type;
   ValueId id = kNoValue;
+  std::vector<std::pair<uint32_t, ValueId>> made;  // graph values made in an arm or body, by its number
   graph::ConstantPtr constant;
   std::shared_ptr<const Known> known;
+  std::shared_ptr<const Parts> parts;
   const TensorProto* pending = nullptr;  // an initialiser that nothing has used yet
   bool broken = false;                   // the node that makes it was reported; what uses it is passed over in silence
   LocPtr loc;
 };
-using ValueRef = std::shared_ptr<Value>;
 
 // Attributes that a function's body refers to, by the function's attribute names.
 using AttributeEnv = std::map<std::string_view, const AttributeProto*>;
 
 using Values = std::vector<ValueId>;
+
+// An arm or body that is being imported. What is made of values of enclosing graphs in it, and what is learned of their
+// elements, holds there only.
+struct OpenRegion {
+  uint32_t number;
+  std::vector<std::pair<ValueRef, std::shared_ptr<const Known>>> learned;  // with what was known before
+};
 
 // State shared by the conversions of one import.
 struct ImportState {
@@ -45,6 +62,12 @@ struct ImportState {
   graph::FunctionBuilder builder;
   TensorLoader loader;
   std::vector<Diagnostic> errors;
+  std::vector<OpenRegion> regions{};
+  uint32_t region_count = 0;
+  bool is_open(uint32_t region) const;
+  void enter_region() { regions.push_back({++region_count, {}}); }
+  void leave_region();
+  void learn(const ValueRef& v, Known k);
 };
 
 class Conversion {
@@ -70,6 +93,7 @@ class Conversion {
   // Whether output i is asked for.
   bool wants(size_t i) const { return i < node.outputs.size() && !node.outputs[i].empty(); }
   const Value& value(size_t i) const { return *inputs_[i]; }
+  const ValueRef& ref(size_t i) const { return inputs_[i]; }
   // The graph value of input i, made now if need be; kNoValue when it is absent.
   ValueId in(size_t i);
   Values all_inputs();

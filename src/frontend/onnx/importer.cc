@@ -2,6 +2,7 @@
 
 #include "frontend/onnx/order.h"
 #include "frontend/onnx/table.h"
+#include "graph/list_type.h"
 
 namespace pliant::frontend::onnx {
 namespace {
@@ -101,7 +102,7 @@ std::vector<ValueRef> Importer::resolve_inputs(const NodeProto& n, const LocPtr&
       report(make_error("missing-value", describe(loc), "uses '" + std::string(name) + "', which nothing defines"));
       broken = true;
     } else {
-      bool is_unloaded = v->id == kNoValue && !v->constant && !v->known && !v->broken;
+      bool is_unloaded = v->id == kNoValue && !v->constant && !v->known && !v->parts && !v->broken;
       if (is_unloaded) load(*v);
       broken = broken || v->broken;
     }
@@ -182,6 +183,9 @@ void Importer::convert(const Row& row, Conversion& c, Scope& scope) {
                   "input " + std::to_string(i) + " is missing; the operator needs " + std::to_string(row.required_inputs)));
     return bind_broken(c.node, scope);
   }
+  if (row.list != nullptr) return convert_list(row, c, scope);
+  // The one operator of the table that takes values of every type.
+  if (c.node.op_type == "Identity" && c.has(0) && graph::is_list(c.value(0).type)) return bind(c.node, 0, c.ref(0), scope);
   for (size_t i = 0; i < c.input_count(); ++i) {
     if (!c.has(i) || c.value(i).type.tensor() != nullptr) continue;
     report(c.fail("wrong-type", "input '" + c.value(i).name + "' is not a tensor"));
@@ -215,6 +219,18 @@ void Importer::convert(const Row& row, Conversion& c, Scope& scope) {
     v->id = out.value()[k];
     v->type = state_.builder.peek().value(v->id).type;
     v->loc = c.loc;
+    bind(c.node, k, std::move(v), scope);
+  }
+}
+
+void Importer::convert_list(const Row& row, Conversion& c, Scope& scope) {
+  auto out = row.list(c);
+  if (c.attr_error()) report(*c.attr_error());
+  if (!out.ok()) report(std::move(out.error()));
+  if (c.attr_error() || !out.ok()) return bind_broken(c.node, scope);
+  for (size_t k = 0; k < out.value().size(); ++k) {
+    ValueRef& v = out.value()[k];
+    if (v->name.empty() && k < c.output_count()) v->name = c.node.outputs[k];
     bind(c.node, k, std::move(v), scope);
   }
 }
@@ -294,7 +310,7 @@ Status Importer::set_results(const Scope& scope) {
       return make_error("missing-value", "output \"" + std::string(out.name) + "\"",
                         "nothing defines this output of the model");
     }
-    if (v->id == kNoValue && !v->constant && !v->known && !v->broken) load(*v);
+    if (v->id == kNoValue && !v->constant && !v->known && !v->parts && !v->broken) load(*v);
     if (v->broken) return make_error("missing-value", "output \"" + std::string(out.name) + "\"", "it cannot be computed");
     if (std::find(names.begin(), names.end(), out.name) != names.end()) {
       return make_error("duplicate-value", "output \"" + std::string(out.name) + "\"",

@@ -32,16 +32,20 @@ class Importer {
   void make_inputs(const ImportOptions& options, Scope& scope);
   void make_input(const ValueInfoProto& v, const TensorProto* default_value, bool used_as_sizes,
                   const ImportOptions& options, Scope& scope);
+  // Sequences and optionals of tensors; nothing, reported, for others.
+  std::optional<graph::Type> list_type(const ValueInfoProto& v, const ImportOptions& options);
   std::optional<graph::Shape> input_shape(const ValueInfoProto& v, const TensorProto* default_value,
                                           const ImportOptions& options);
   Dim axis_symbol(const std::string& input, size_t axis, std::string name, const ImportOptions& options);
   std::shared_ptr<const Known> element_symbols(const Value& v);
+  void add_input(const ValueInfoProto& v, ValueRef value, Scope& scope);
   void check_options(const ImportOptions& options);
 
   void add_initializers(const GraphProto& g, Scope& scope);
   void import_nodes(const std::vector<NodeProto>& nodes, const std::vector<std::string_view>& outputs, Scope& scope);
   void import_node(const NodeProto& n, size_t index, Scope& scope);
   void convert(const struct Row& row, Conversion& c, Scope& scope);
+  void convert_list(const struct Row& row, Conversion& c, Scope& scope);
   void import_if(Conversion& c, Scope& scope);
   void inline_function(const FunctionProto& f, Conversion& c, const std::vector<ValueRef>& inputs, Scope& scope);
   // The inputs of a node with their initialisers loaded; sets `broken` when one is.

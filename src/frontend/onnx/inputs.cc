@@ -5,6 +5,7 @@
 
 #include "frontend/onnx/demand.h"
 #include "frontend/onnx/importer.h"
+#include "graph/list_type.h"
 
 namespace pliant::frontend::onnx {
 namespace {
@@ -112,11 +113,49 @@ std::shared_ptr<const Known> Importer::element_symbols(const Value& v) {
   return std::make_shared<Known>(std::move(k));
 }
 
+// The elements of a list have sizes each of its own: the names of dims say nothing about them.
+std::optional<graph::Type> Importer::list_type(const ValueInfoProto& v, const ImportOptions& options) {
+  const TypeProto* t = &v.type;
+  bool is_optional = t->kind == TypeProto::Kind::Optional && t->element;
+  if (is_optional) t = t->element.get();
+  bool is_sequence = t->kind == TypeProto::Kind::Sequence && t->element;
+  if (is_sequence) t = t->element.get();
+  auto dtype = t->kind == TypeProto::Kind::Tensor ? dtype_of(t->elem_type) : std::nullopt;
+  if (!dtype) {
+    std::string what = t->kind == TypeProto::Kind::Tensor ? "elements of type " + elem_type_name(t->elem_type) + " are"
+                                                          : std::string("it is ") + kind_name(t->kind) + ", which is";
+    report(make_error("unsupported-type", label(v.name), what + " not supported"));
+    return std::nullopt;
+  }
+  TensorType element{*dtype, {}, graph::Rank::Any};
+  auto add = [&](std::optional<int64_t> size) {
+    element.shape.push_back(size && *size >= 0 ? ctx_->constant(*size) : graph::any_size(*ctx_));
+  };
+  auto given = options.shapes.find(std::string(v.name));
+  if (given != options.shapes.end()) {
+    element.rank = graph::Rank::Known;
+    for (const std::string& axis : given->second) add(as_number(axis));
+  } else if (t->has_shape) {
+    element.rank = graph::Rank::Known;
+    for (const Dimension& d : t->shape) add(d.value);
+  }
+  graph::Type type{std::move(element)};
+  if (is_sequence) type = graph::make_sequence_type(std::move(type));
+  if (is_optional) type = graph::make_optional_type(std::move(type));
+  return type;
+}
+
 void Importer::make_input(const ValueInfoProto& v, const TensorProto* default_value, bool used_as_sizes,
                           const ImportOptions& options, Scope& scope) {
   if (v.type.kind != TypeProto::Kind::Tensor) {
-    return report(make_error("unsupported-type", label(v.name),
-                             std::string("it is ") + kind_name(v.type.kind) + ", which is not supported"));
+    auto type = list_type(v, options);
+    if (!type) return;
+    auto value = std::make_shared<Value>();
+    value->name = v.name;
+    value->type = std::move(*type);
+    value->loc = Loc::make_named(value->name, "onnx.Input");
+    value->id = state_.builder.add_param(value->type, value->name);
+    return add_input(v, std::move(value), scope);
   }
   auto dtype = dtype_of(v.type.elem_type);
   if (!dtype) {
@@ -137,6 +176,10 @@ void Importer::make_input(const ValueInfoProto& v, const TensorProto* default_va
   value->loc = Loc::make_named(value->name, "onnx.Input");
   value->id = state_.builder.add_param(value->type, value->name, std::move(default_constant));
   if (used_as_sizes) value->known = element_symbols(*value);
+  add_input(v, std::move(value), scope);
+}
+
+void Importer::add_input(const ValueInfoProto& v, ValueRef value, Scope& scope) {
   if (!scope.values.emplace(v.name, std::move(value)).second) {
     report(make_error("duplicate-value", label(v.name), "the model has two inputs of this name"));
   }

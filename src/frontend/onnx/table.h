@@ -13,6 +13,9 @@ using ConvertFn = Result<Values> (*)(Conversion&);
 // The outputs' elements, when all of them follow from known elements; nothing otherwise.
 using FoldFn = std::optional<std::vector<Known>> (*)(Conversion&);
 
+// Operators on sequences and optionals: values for the outputs, which may be inputs, or be known by their parts.
+using ListFn = Result<std::vector<ValueRef>> (*)(Conversion&);
+
 // Bits of Row::shape_inputs: input k holds sizes, counts or axes and not data.
 constexpr uint32_t shape_input(int k) { return 1u << k; }
 constexpr uint32_t kFrom1 = ~1u;  // every input but the first
@@ -24,6 +27,7 @@ struct Row {
   ConvertFn convert;
   uint32_t shape_inputs = 0;
   FoldFn fold = nullptr;
+  ListFn list = nullptr;  // in place of `convert`
 };
 using Rows = std::vector<Row>;
 
@@ -47,6 +51,7 @@ Rows signal_rows();
 Rows vision_rows();
 Rows random_rows();
 Rows loss_rows();
+Rows sequence_rows();
 
 // The row that holds for an operator at an opset, or null.
 const Row* find_row(std::string_view domain, std::string_view op, int64_t opset);

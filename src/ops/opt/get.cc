@@ -21,6 +21,7 @@ Data reference(const Attrs&, const std::vector<Datum>& in) {
 OpDef op_opt_get() {
   return {.name = "opt.get",
           .doc = "The tensor or sequence that an optional holds; a fault when it holds none.",
+          .attrs = {rank_attr()},
           .list = {infer_types, reference}};
 }
 

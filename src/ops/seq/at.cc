@@ -22,7 +22,7 @@ OpDef op_seq_at() {
   return {
       .name = "seq.at",
       .doc = "The element at the position: the attribute, or integer input 1. Sizes that its type leaves open become known.",
-      .attrs = {position_attr("which element; counted from the end when negative")},
+      .attrs = {position_attr("which element; counted from the end when negative"), rank_attr()},
       .max_inputs = 2,
       .list = {infer_types, reference}};
 }

@@ -14,7 +14,7 @@ Types infer_types(ListContext& c) {
   auto at = out.shape.begin() + static_cast<std::ptrdiff_t>(axis);
   if (stacks)
     out.shape.insert(at, c.fresh_dim());
-  else if (!graph::is_any_size(t.shape[axis]))
+  else if (t.rank == graph::Rank::Known && !graph::is_any_size(t.shape[axis]))
     *at = c.fresh_dim();
   return std::vector{Type{std::move(out)}};
 }
@@ -68,7 +68,7 @@ OpDef op_seq_concat() {
               "The elements one after the other along an axis, or stacked on a new one. A sequence without elements is a "
               "fault.",
           .attrs = {required_attr("axis", AttrKind::Int, "the axis of the result"),
-                    attr("new_axis", false, "whether the axis is new, of the sequence's length")},
+                    attr("new_axis", false, "whether the axis is new, of the sequence's length"), rank_attr()},
           .list = {infer_types, reference}};
 }
 
