@@ -201,5 +201,17 @@ TEST(VectorLoop, LoopWhoseExtentDiffersByLane) {
   k.expect_same({}, 1e-6);
 }
 
+TEST(VectorLoop, MaskedStoresStayInsideALocal) {
+  // The last row ends with the buffer: lanes beyond the mask have no memory there.
+  Kernel k(R"(kernel rows(%x: f32[n], %y: f32[15] out) {
+    local %t: f32[15] { local %u: f32[8] {
+      for vector v in 8 { %u[v] = 1f32 }
+      for i in 3 { for vector v in 8 { if index(v) < 5i64 { %t[i*5 + v] = %x[i + v] } } }
+      for i in 3 { for vector v in 8 { if index(v) < 5i64 { %t[i*5 + v] += %u[v] } } }
+      for k in 15 { %y[k] = %t[k] + %u[mod(k, 8)] }
+    } } })");
+  k.expect_same({{"n", 10}});
+}
+
 }  // namespace
 }  // namespace pliant::codegen

@@ -31,6 +31,7 @@ Status RegionLowering::lower_loop(const Node& n, Block& out) {
   const SymbolId index = *parts.index.as_symbol();
   for (ValueId v : n.outputs)
     if (!f_.value(v).type.tensor()) return not_native(n, "it carries values other than tensors");
+  inner_[index] = parts.trip ? std::optional<Dim>(max(ctx_.constant(0), *parts.trip) - 1) : std::nullopt;
   std::vector<Carried> carried = carry(n, parts);
   for (Carried& c : carried) TRY(place_carried(n, c, out));
   std::vector<Place> scans = TRY(place_scans(n, parts, counts, out));
@@ -46,9 +47,7 @@ Status RegionLowering::lower_loop(const Node& n, Block& out) {
     holds = load_first(go, DType::Bool);
   }
 
-  inner_[index] = parts.trip ? std::optional<Dim>(max(ctx_.constant(0), *parts.trip) - 1) : std::nullopt;
-  std::vector<std::string> names = model_nodes(n.loc);
-  iterations_.push_back({names.empty() ? n.op : names.back(), parts.index});
+  iterations_.push_back({describe(n.loc), parts.index});
   Block body;
   TRY(begin_iteration(n, carried, body));
   if (!diverges) plan_destinations(parts, carried, scans);

@@ -192,7 +192,7 @@ Status RegionLowering::lower_kernels(const Node& n, Block& out) {
       params.push_back(a.constant         ? place_of_constant(a.constant)
                        : a.temporary >= 0 ? temporaries[static_cast<size_t>(a.temporary)]
                                           : place_of(a.value));
-    inner.add(inline_kernel(k, params));
+    inner.add(TRY(inline_kernel(n, k, params)));
     const expr::Interval work = ctx_.range(k.work);
     work_ += std::clamp<int64_t>(work.lo, 0, int64_t{1} << 40);
   }

@@ -48,7 +48,7 @@ class RegionLowering {
  private:
   struct Carried;
   struct Iteration {
-    std::string loop;  // the node's name in the model
+    std::string loop;  // the node as messages name it
     Dim index;
   };
 
@@ -82,7 +82,7 @@ class RegionLowering {
   bool uses_inner(Dim d) const;
 
   // region_inline.cc: statements
-  loop::StmtPtr inline_kernel(const LoweredKernel& k, const std::vector<Place>& params);
+  Result<loop::StmtPtr> inline_kernel(const graph::Node& n, const LoweredKernel& k, const std::vector<Place>& params);
   loop::StmtPtr fill(Place to, DType t, Dim elements, const std::function<Scalar(Dim)>& value);
   loop::StmtPtr copy(Place from, Place to, DType t, Dim elements);
   Scalar load(Place p, DType t, Dim at) const { return expr::make_load(ctx_, p.buffer, t, {p.offset + at}); }

@@ -4,6 +4,7 @@
 
 namespace pliant::lower {
 
+using graph::Node;
 using loop::ForKind;
 using loop::Stmt;
 using loop::StmtKind;
@@ -42,7 +43,7 @@ StmtPtr RegionLowering::unroll_short(const StmtPtr& s) const {
   return std::make_shared<const Stmt>(std::move(unrolled));
 }
 
-StmtPtr RegionLowering::inline_kernel(const LoweredKernel& k, const std::vector<Place>& params) {
+Result<StmtPtr> RegionLowering::inline_kernel(const Node& n, const LoweredKernel& k, const std::vector<Place>& params) {
   std::map<loop::BufferId, Place> place;
   for (size_t i = 0; i < params.size(); ++i) {
     const loop::Buffer& b = k.function.params[i];
@@ -53,7 +54,8 @@ StmtPtr RegionLowering::inline_kernel(const LoweredKernel& k, const std::vector<
     auto it = place.find(l->tensor);
     return it == place.end() ? l : load(it->second, l->dtype, l->index[0]);
   });
-  return loop::rewrite(body, [&](const StmtPtr& s) -> StmtPtr {
+  Dim unbounded;
+  StmtPtr whole = loop::rewrite(body, [&](const StmtPtr& s) -> StmtPtr {
     Stmt copy = *s;
     if (s->kind == StmtKind::Store) {
       auto it = place.find(s->buffer);
@@ -66,11 +68,24 @@ StmtPtr RegionLowering::inline_kernel(const LoweredKernel& k, const std::vector<
     } else if (s->kind == StmtKind::Check) {
       const loop::Fault& f = k.function.faults[s->fault];
       return make_check_here(s->value, f.message, f.loc, s->index);
+    } else if (s->kind == StmtKind::Alloc && s->alloc->scope == loop::Scope::Scratch) {
+      // The kernel's own memory is as large as any iteration needs.
+      loop::Buffer b = *s->alloc;
+      for (auto* dims : {&b.shape, &b.strides})
+        for (Dim& d : *dims) {
+          std::optional<Dim> bound = upper_bound(d);
+          if (!bound) unbounded = d;
+          d = bound.value_or(d);
+        }
+      copy.alloc = std::make_shared<const loop::Buffer>(std::move(b));
     } else {
       return s;
     }
     return std::make_shared<const Stmt>(std::move(copy));
   });
+  if (unbounded)
+    return not_native(n, "a kernel needs memory of " + unbounded.str() + ", which has no bound before the loop");
+  return whole;
 }
 
 StmtPtr RegionLowering::fill(Place to, DType t, Dim elements, const std::function<Scalar(Dim)>& value) {

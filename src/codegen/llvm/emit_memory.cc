@@ -116,10 +116,10 @@ Value* Emitter::load_vector(const BufferState& b, Value* pointer, Value* mask) {
   return b.buffer->dtype == DType::Bool ? b_.CreateICmpNE(load, llvm::Constant::getNullValue(ty)) : load;
 }
 
-void Emitter::store_vector(const BufferState& b, Value* pointer, Value* value, Value* mask) {
+void Emitter::store_vector(const BufferState& b, Value* pointer, Value* value, Value* mask, bool whole) {
   const llvm::Align align(static_cast<uint64_t>(byte_size(b.buffer->dtype)));
   auto* ty = llvm::FixedVectorType::get(memory_type(b.buffer->dtype), static_cast<unsigned>(lanes_));
-  if (mask && b.buffer->scope == Scope::Local) {
+  if (mask && whole) {
     // A blend instead of a masked store keeps the buffer in registers.
     value = b_.CreateSelect(mask, value, load_vector(b, pointer, nullptr));
     mask = nullptr;
@@ -216,6 +216,8 @@ void Emitter::emit_store(const loop::Stmt& s) {
   const bool fused = s.store_kind == StoreKind::Add && (t == DType::F32 || t == DType::F64) && opt_level_ > 0 &&
                      s.value->kind == expr::ScalarKind::Binary && s.value->binary() == expr::BinaryOp::Mul;
   const bool contiguous = lanes_ && is_contiguous(b, ix);
+  // Every lane's element is there, whether the mask has it or not.
+  const bool whole = lanes_ && b.buffer->scope == Scope::Local && proves_in_bounds(*b.buffer, s.index);
   if (!lanes_ || contiguous) {
     Value* p = address(b, ix);
     Value* mask = lanes_ ? guard_.mask : nullptr;
@@ -223,9 +225,7 @@ void Emitter::emit_store(const loop::Stmt& s) {
       const Val v = emit(x);
       return lanes_ ? splat(v) : v.v;
     };
-    auto old = [&] {
-      return lanes_ ? load_vector(b, p, b.buffer->scope == Scope::Local ? nullptr : mask) : load_scalar(b, p);
-    };
+    auto old = [&] { return lanes_ ? load_vector(b, p, whole ? nullptr : mask) : load_scalar(b, p); };
     Value* v = nullptr;
     if (fused) {
       Value* x = operand(s.value->args[0]);
@@ -236,7 +236,7 @@ void Emitter::emit_store(const loop::Stmt& s) {
       if (s.store_kind != StoreKind::Assign) v = combine(s.store_kind, t, old(), v);
     }
     if (lanes_) {
-      store_vector(b, p, v, mask);
+      store_vector(b, p, v, mask, whole);
     } else {
       store_scalar(b, p, v);
     }

@@ -130,7 +130,8 @@ class Emitter {
   int64_t short_step(const BufferState& b, const Index& ix) const;
   // Elements `first`, `first + step` …; for a negative step `first` is the last lane's.
   llvm::Value* load_strided(const BufferState& b, llvm::Value* first, int64_t step);
-  void store_vector(const BufferState& b, llvm::Value* pointer, llvm::Value* value, llvm::Value* mask);
+  // `whole`: what the mask leaves out exists as well and is the kernel's own.
+  void store_vector(const BufferState& b, llvm::Value* pointer, llvm::Value* value, llvm::Value* mask, bool whole);
   llvm::Value* load_scalar(const BufferState& b, llvm::Value* pointer);
   void store_scalar(const BufferState& b, llvm::Value* pointer, llvm::Value* value);
   llvm::Value* zeros(int64_t bytes);
