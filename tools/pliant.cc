@@ -17,6 +17,7 @@ void add_compile_options(CLI::App& app, CompileArgs& a, bool with_shapes) {
   app.add_option("--likely", a.likely, "values to make fast: batch=1,4");
   app.add_option("--dump", a.dump_dir, "folder for the text of every stage");
   app.add_flag("--check-passes", a.check_passes, "verify, print, parse and compare after every pass");
+  app.add_flag("--no-native-loops", a.no_native_loops, "run every loop as bytecode, for comparisons");
   if (with_shapes) app.add_option("--shape", a.shapes, "shape of an input: 'data=batch,3,224,224'");
 }
 
@@ -49,7 +50,7 @@ int parse_and_run(int argc, char** argv) {
   VerifyArgs verify_args;
 
   CLI::App* c = app.add_subcommand("compile", "Compile a model into one artifact for every shape");
-  c->add_option("MODEL", compile_args.model, "an .onnx file")->required();
+  c->add_option("MODEL", compile_args.model, "an .onnx file, or a module in the text of the graph IR, an .ir file")->required();
   c->add_option("-o,--output", output, "the artifact to write")->required();
   c->add_option("--threads", compile_args.threads, "for compiling; 0: all")->check(CLI::NonNegativeNumber);
   add_compile_options(*c, compile_args, true);

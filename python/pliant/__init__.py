@@ -11,11 +11,12 @@ from typing import NamedTuple, Tuple, Union
 import numpy as np
 
 from . import _core
-from ._core import ArtifactError, CompileError, Error, InputError, InternalError, RunError
+from ._core import (ArtifactError, CancelledError, CompileError, Error, InputError, InternalError, MemoryLimitError,
+                    RunError)
 
 __version__ = _core.version()
-__all__ = ["ArtifactError", "CompileError", "Error", "Executable", "InputError", "InternalError", "RunError", "TensorInfo",
-           "compile", "load"]
+__all__ = ["ArtifactError", "CancelledError", "CompileError", "Error", "Executable", "InputError", "InternalError",
+           "MemoryLimitError", "RunError", "TensorInfo", "compile", "load"]
 
 _NUMPY_NAMES = {"bool": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16",
                 "u32": "uint32", "u64": "uint64", "f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"}
@@ -72,20 +73,22 @@ class Executable:
             value = value.detach()
         return value, -1
 
-    def _run(self, feed):
+    def _run(self, feed, memory_limit=0):
         prepared = [self._prepare(name, value) for name, value in feed.items()]
-        rows = self._core.run(list(feed), [array for array, _ in prepared], [code for _, code in prepared])
+        rows = self._core.run(list(feed), [array for array, _ in prepared], [code for _, code in prepared],
+                              memory_limit)
         return [array.view(_bfloat16()) if dtype == "bf16" else array for array, dtype in rows]
 
-    def run(self, inputs=None):
+    def run(self, inputs=None, *, memory_limit=None):
         """Runs once. With a dict (or a sequence in the inputs' order): returns a dict of output name -> numpy array. Without:
-        uses what `set_input` gave and keeps the outputs for `get_output`."""
+        uses what `set_input` gave and keeps the outputs for `get_output`.
+        A run that needs more than `memory_limit` bytes of intermediate tensors and outputs ends with a MemoryLimitError."""
         if inputs is None:
-            self._got = self._run(self._set)
+            self._got = self._run(self._set, memory_limit or 0)
             return None
         if not isinstance(inputs, dict):
             inputs = self._named(inputs)
-        return dict(zip((info.name for info in self.outputs), self._run(inputs)))
+        return dict(zip((info.name for info in self.outputs), self._run(inputs, memory_limit or 0)))
 
     def __call__(self, *inputs, **named):
         """Positional inputs, in the model's order, or by name; returns the list of outputs."""
@@ -114,6 +117,10 @@ class Executable:
             key = names.index(key)
         return self._got[key]
 
+    def cancel(self):
+        """Ends all runs in flight, which other threads started: each raises a CancelledError."""
+        self._core.cancel()
+
     def save(self, path):
         """Writes the artifact."""
         self._core.save(os.fspath(path))
@@ -135,10 +142,11 @@ def _show_progress(stage, fraction):
 
 
 def compile(model, *, target="native", precision="fp32", opt_level=3, threads=None, shapes=None, bounds=None, likely=None,
-            dump_dir=None, check_passes=False, progress=None):
+            native_loops=True, memory_limit=None, dump_dir=None, check_passes=False, progress=None):
     """Compiles a model for every shape and loads it.
 
-    model      a path, the bytes of an ONNX model, or an onnx.ModelProto
+    model      a path (.onnx, or .ir: a module in the text of the graph IR), the bytes of an ONNX model, or an
+               onnx.ModelProto
     target     "native", "x86-64-v3", "x86-64-v4"
     precision  "fp32" is exact
     opt_level  0 to 3
@@ -146,6 +154,8 @@ def compile(model, *, target="native", precision="fp32", opt_level=3, threads=No
     shapes     {"data": ["batch", 3, 224, 224]}: the inputs' shapes, in place of the model's
     bounds     {"batch": (1, 64)}: range of a symbol, inclusive
     likely     {"batch": [1, 4]}: values to make fast
+    native_loops  False runs every loop as bytecode, for comparisons
+    memory_limit  bytes that one run may use, as for `load`
     progress   True, False, or None: on a terminal
     """
     directory = "."
@@ -156,17 +166,19 @@ def compile(model, *, target="native", precision="fp32", opt_level=3, threads=No
     show = sys.stderr.isatty() if progress is None else progress
     try:
         core = _core.compile(
-            model, directory, target=target, precision=precision, opt_level=opt_level, threads=0, run_threads=threads or 0,
+            model, directory, target=target, precision=precision, opt_level=opt_level, threads=0, run_threads=threads or 0, memory_limit=memory_limit or 0,
             shapes={name: [str(axis) for axis in axes] for name, axes in (shapes or {}).items()},
             bounds={name: tuple(pair) for name, pair in (bounds or {}).items()},
             likely={name: list(values) for name, values in (likely or {}).items()},
-            dump_dir=os.fspath(dump_dir) if dump_dir else "", check_passes=check_passes, progress=_show_progress if show else None)
+            dump_dir=os.fspath(dump_dir) if dump_dir else "", native_loops=native_loops, check_passes=check_passes,
+            progress=_show_progress if show else None)
     finally:
         if show:
             sys.stderr.write("\r\x1b[K")
     return Executable(core)
 
 
-def load(path, threads=None):
-    """Loads an artifact."""
-    return Executable(_core.Executable(os.fspath(path), threads or 0))
+def load(path, threads=None, memory_limit=None):
+    """Loads an artifact. Runs that need more than `memory_limit` bytes of intermediate tensors and outputs end with a
+    MemoryLimitError."""
+    return Executable(_core.Executable(os.fspath(path), threads or 0, memory_limit or 0))

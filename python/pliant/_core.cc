@@ -22,7 +22,7 @@ namespace {
 struct Options {
   std::string target, precision, dump_dir;
   int opt_level, threads;
-  bool check_passes;
+  bool native_loops, check_passes;
   std::map<std::string, std::vector<std::string>> shapes;
   std::map<std::string, std::pair<int64_t, int64_t>> bounds;
   std::map<std::string, std::vector<int64_t>> likely;
@@ -30,8 +30,8 @@ struct Options {
 };
 
 driver::CompileOptions to_driver(const Options& o) {
-  driver::CompileOptions d{o.target, o.precision, o.opt_level, o.threads,      o.shapes,
-                           o.bounds, o.likely,    o.dump_dir,  o.check_passes, {}};
+  driver::CompileOptions d{o.target, o.precision, o.opt_level,    o.threads,      o.shapes, o.bounds,
+                           o.likely, o.dump_dir,  o.native_loops, o.check_passes, {}};
   if (!o.progress.is_none()) {
     d.progress = [function = nb::handle(o.progress)](const std::string& stage, double fraction) {
       nb::gil_scoped_acquire locked;
@@ -52,8 +52,8 @@ Result<std::vector<std::byte>> compile_bytes(nb::bytes model, const std::string&
 }
 
 // `model` is a path, or the bytes of an ONNX model whose external data lies in `directory`.
-std::unique_ptr<Executable> compile(nb::object model, const std::string& directory, const Options& options,
-                                    int run_threads) {
+std::unique_ptr<Executable> compile(nb::object model, const std::string& directory, const Options& options, int run_threads,
+                                    uint64_t memory_limit) {
   driver::CompileOptions d = to_driver(options);
   std::optional<Result<std::vector<std::byte>>> result;
   if (nb::isinstance<nb::bytes>(model)) {
@@ -64,7 +64,7 @@ std::unique_ptr<Executable> compile(nb::object model, const std::string& directo
     result.emplace(driver::compile_file(path, d));
   }
   if (!result->ok()) throw CompileError(result->error().text());
-  return std::make_unique<Executable>(result->value().data(), result->value().size(), run_threads);
+  return std::make_unique<Executable>(result->value().data(), result->value().size(), run_threads, memory_limit);
 }
 
 }  // namespace
@@ -77,30 +77,34 @@ NB_MODULE(_core, m) {
   nb::exception<CompileError>(m, "CompileError", error.ptr());
   nb::exception<ArtifactError>(m, "ArtifactError", error.ptr());
   nb::exception<InputError>(m, "InputError", error.ptr());
-  nb::exception<RunError>(m, "RunError", error.ptr());
+  nb::exception<RunError> run_error(m, "RunError", error.ptr());
+  nb::exception<CancelledError>(m, "CancelledError", run_error.ptr());
+  nb::exception<MemoryLimitError>(m, "MemoryLimitError", run_error.ptr());
   nb::exception<pliant::InternalError>(m, "InternalError");
 
   nb::class_<Executable>(m, "Executable")
-      .def(nb::init<const std::string&, int>(), "path"_a, "threads"_a)
+      .def(nb::init<const std::string&, int, uint64_t>(), "path"_a, "threads"_a, "memory_limit"_a)
       .def("inputs", &Executable::inputs)
       .def("outputs", &Executable::outputs)
       .def("info", &Executable::info)
       .def("stats", &Executable::stats)
-      .def("run", &Executable::run, "names"_a, "arrays"_a, "dtypes"_a)
+      .def("run", &Executable::run, "names"_a, "arrays"_a, "dtypes"_a, "memory_limit"_a)
+      .def("cancel", &Executable::cancel)
       .def("save", &Executable::save, "path"_a);
   m.def(
       "compile",
       [](nb::object model, const std::string& directory, const std::string& target, const std::string& precision,
-         int opt_level, int threads, int run_threads, std::map<std::string, std::vector<std::string>> shapes,
-         std::map<std::string, std::pair<int64_t, int64_t>> bounds, std::map<std::string, std::vector<int64_t>> likely,
-         const std::string& dump_dir, bool check_passes, nb::object progress) {
+         int opt_level, int threads, int run_threads, uint64_t memory_limit,
+         std::map<std::string, std::vector<std::string>> shapes, std::map<std::string, std::pair<int64_t, int64_t>> bounds,
+         std::map<std::string, std::vector<int64_t>> likely, const std::string& dump_dir, bool native_loops,
+         bool check_passes, nb::object progress) {
         return compile(model, directory,
-                       Options{target, precision, dump_dir, opt_level, threads, check_passes, std::move(shapes),
-                               std::move(bounds), std::move(likely), progress},
-                       run_threads);
+                       Options{target, precision, dump_dir, opt_level, threads, native_loops, check_passes,
+                               std::move(shapes), std::move(bounds), std::move(likely), progress},
+                       run_threads, memory_limit);
       },
-      "model"_a, "directory"_a, "target"_a, "precision"_a, "opt_level"_a, "threads"_a, "run_threads"_a, "shapes"_a,
-      "bounds"_a, "likely"_a, "dump_dir"_a, "check_passes"_a, "progress"_a.none());
+      "model"_a, "directory"_a, "target"_a, "precision"_a, "opt_level"_a, "threads"_a, "run_threads"_a, "memory_limit"_a,
+      "shapes"_a, "bounds"_a, "likely"_a, "dump_dir"_a, "native_loops"_a, "check_passes"_a, "progress"_a.none());
   m.def("version", [] { return pliant_version(); });
   m.def("dtype_code", [](const std::string& name) {
     for (int t = 0; pliant_dtype_size(t) != 0; ++t) {

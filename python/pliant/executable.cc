@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "interrupt.h"
+
 namespace nb = nanobind;
 
 namespace pliant::python {
@@ -15,10 +17,11 @@ namespace {
 using AnyArray = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 using NumpyArray = nb::ndarray<nb::numpy>;
 
-pliant_load_options load_options(int threads) {
+pliant_load_options load_options(int threads, uint64_t memory_limit) {
   pliant_load_options options{};
   options.struct_size = sizeof(options);
   options.threads = threads;
+  options.memory_limit = memory_limit;
   return options;
 }
 
@@ -75,23 +78,25 @@ void throw_status(pliant_status status, const std::string& where) {
     case PLIANT_UNSUPPORTED_CPU: throw ArtifactError(text);
     case PLIANT_INVALID_ARGUMENT:
     case PLIANT_BAD_INPUT: throw InputError(text);
+    case PLIANT_CANCELLED: throw CancelledError(text);
+    case PLIANT_OUT_OF_MEMORY: throw MemoryLimitError(text);
     default: throw RunError(text);
   }
 }
 
-Executable::Executable(const void* bytes, size_t size, int threads) : size_(size) {
+Executable::Executable(const void* bytes, size_t size, int threads, uint64_t memory_limit) : size_(size) {
   memory_.reset(static_cast<std::byte*>(std::aligned_alloc(4096, (size + 4095) / 4096 * 4096)));
   if (!memory_) throw std::bad_alloc();
   std::memcpy(memory_.get(), bytes, size);
-  pliant_load_options options = load_options(threads);
+  pliant_load_options options = load_options(threads, memory_limit);
   pliant_model* model = nullptr;
   pliant_status status = pliant_load_memory(memory_.get(), size, &options, &model);
   if (status != PLIANT_OK) throw_status(status, "");
   model_.reset(model);
 }
 
-Executable::Executable(const std::string& path, int threads) : path_(path) {
-  pliant_load_options options = load_options(threads);
+Executable::Executable(const std::string& path, int threads, uint64_t memory_limit) : path_(path) {
+  pliant_load_options options = load_options(threads, memory_limit);
   pliant_model* model = nullptr;
   pliant_status status = pliant_load_file(path.c_str(), &options, &model);
   if (status != PLIANT_OK) throw_status(status, path);
@@ -159,7 +164,8 @@ nb::dict Executable::stats() const {
   return d;
 }
 
-nb::list Executable::run(const std::vector<std::string>& names, nb::list arrays, const std::vector<int>& dtypes) const {
+nb::list Executable::run(const std::vector<std::string>& names, nb::list arrays, const std::vector<int>& dtypes,
+                         uint64_t memory_limit) const {
   size_t count = names.size();
   std::vector<AnyArray> held(count);
   std::vector<std::vector<int64_t>> shapes(count);
@@ -177,10 +183,17 @@ nb::list Executable::run(const std::vector<std::string>& names, nb::list arrays,
   }
   OutputSet outputs(pliant_output_count(model_.get()));
   pliant_status status;
+  int32_t stop = 0;
+  pliant_run_options options{};
+  options.struct_size = sizeof(options);
+  options.stop = &stop;
+  options.memory_limit = memory_limit;
   {
+    InterruptScope interrupt(stop);
     nb::gil_scoped_release unlocked;
-    status = pliant_run(model_.get(), inputs.data(), count, outputs.raw.data(), outputs.raw.size());
+    status = pliant_run_with(model_.get(), inputs.data(), count, outputs.raw.data(), outputs.raw.size(), &options);
   }
+  if (status == PLIANT_CANCELLED && PyErr_CheckSignals() != 0) throw nb::python_error();
   if (status != PLIANT_OK) throw_status(status, "");
   nb::list result;
   for (size_t i = 0; i < outputs.raw.size(); ++i) result.append(outputs.take(i));

@@ -29,13 +29,19 @@ struct InputError : PliantError {
 struct RunError : PliantError {
   using PliantError::PliantError;
 };
+struct CancelledError : RunError {
+  using RunError::RunError;
+};
+struct MemoryLimitError : RunError {
+  using RunError::RunError;
+};
 [[noreturn]] void throw_status(pliant_status status, const std::string& where);
 
 class Executable {
  public:
   // Takes a copy of the artifact's bytes.
-  Executable(const void* bytes, size_t size, int threads);
-  Executable(const std::string& path, int threads);
+  Executable(const void* bytes, size_t size, int threads, uint64_t memory_limit);
+  Executable(const std::string& path, int threads, uint64_t memory_limit);
 
   // (name, dtype, shape of numbers and symbols, optional) of each
   nanobind::list inputs() const { return describe(pliant_input_count(model_.get()), &pliant_describe_input); }
@@ -43,7 +49,10 @@ class Executable {
   nanobind::dict info() const;
   nanobind::dict stats() const;
   // `dtypes[i]` replaces the dtype that array i shows, unless it is negative. Outputs come as (array, dtype); bf16 as u16.
-  nanobind::list run(const std::vector<std::string>& names, nanobind::list arrays, const std::vector<int>& dtypes) const;
+  // `memory_limit` of 0: as loaded.
+  nanobind::list run(const std::vector<std::string>& names, nanobind::list arrays, const std::vector<int>& dtypes,
+                     uint64_t memory_limit) const;
+  void cancel() const { pliant_cancel(model_.get()); }
   void save(const std::string& path) const;
 
  private:

@@ -11,6 +11,7 @@
 #include "driver/pipeline.h"
 #include "emit/emit.h"
 #include "frontend/onnx/import.h"
+#include "ops/op.h"
 
 namespace pliant::driver {
 
@@ -40,15 +41,16 @@ void dump_loops(const std::string& dir, const emit::Emitted& e, expr::Context& c
 }
 
 // The program of one target, ready to be written.
-Result<emit::Emitted> build_program(const graph::Module& module, const graph::Function& f, const codegen::Target& target,
+Result<emit::Emitted> build_program(const graph::Module& module, const codegen::Target& target,
                                     const CompileOptions& options) {
   auto progress = [&](const std::string& stage, double fraction) {
     if (options.progress) options.progress(stage, fraction);
   };
   emit::Options emit_options;
   emit_options.lower.opt_level = options.opt_level;
+  emit_options.native_loops = options.native_loops;
   emit_options.progress = [&](double fraction) { progress("lowering", 0.1 + 0.4 * fraction); };
-  emit::Emitted e = TRY(emit::emit(f, *module.ctx, target, emit_options));
+  emit::Emitted e = TRY(emit::emit(module, target, emit_options));
   dump_loops(options.dump_dir, e, *module.ctx);
   progress("generating code", 0.5);
   std::vector<codegen::KernelSource> kernels;
@@ -76,8 +78,8 @@ Result<std::vector<std::byte>> compile_module(const graph::Module& module, const
   if (options.opt_level < 0 || options.opt_level > 3)
     return make_error("bad-opt-level", "opt_level " + std::to_string(options.opt_level), "optimisation levels are 0 to 3");
   const codegen::Target* target = TRY(choose_target(options.target));
-  graph::FunctionPtr f = TRY(run_passes(module, options));
-  emit::Emitted e = TRY(build_program(module, *f, *target, options));
+  const graph::Module optimised = TRY(run_passes(module, options));
+  emit::Emitted e = TRY(build_program(optimised, *target, options));
   if (options.progress) options.progress("writing", 0.95);
   artifact::Variant variant;
   variant.program = std::move(e.program);
@@ -87,14 +89,36 @@ Result<std::vector<std::byte>> compile_module(const graph::Module& module, const
   return bytes;
 }
 
-Result<std::vector<std::byte>> compile_file(const std::string& model_path, const CompileOptions& options) {
-  if (options.progress) options.progress("importing", 0.0);
+namespace {
+
+// A module in the graph IR's text. Its functions are verified as an import's would be.
+Result<graph::Module> read_module(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return make_error("file", "\"" + path + "\"", "cannot be read");
+  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  graph::Module module = TRY(graph::parse_module(text));
+  module.source = path;
+  for (const graph::FunctionPtr& f : module.functions) {
+    TRY(graph::verify(*f, *module.ctx));
+    TRY(ops::verify_types(*f, *module.ctx));
+  }
+  return module;
+}
+
+}  // namespace
+
+Result<graph::Module> import_model(const std::string& path, const CompileOptions& options) {
+  if (path.ends_with(".ir")) return read_module(path);
   frontend::onnx::ImportOptions import;
   import.shapes = options.shapes;
   import.bounds = options.bounds;
   import.likely = options.likely;
-  graph::Module module = TRY(frontend::onnx::import_file(model_path, import));
-  return compile_module(module, options);
+  return frontend::onnx::import_file(path, import);
+}
+
+Result<std::vector<std::byte>> compile_file(const std::string& model_path, const CompileOptions& options) {
+  if (options.progress) options.progress("importing", 0.0);
+  return compile_module(TRY(import_model(model_path, options)), options);
 }
 
 }  // namespace pliant::driver

@@ -19,9 +19,12 @@ struct CompileOptions {
   std::map<std::string, std::pair<int64_t, int64_t>> bounds;
   std::map<std::string, std::vector<int64_t>> likely;
   std::string dump_dir;
+  bool native_loops = true;   // loops become one kernel where they can; otherwise bytecode, for comparisons
   bool check_passes = false;  // verify, print -> parse -> compare after every pass
   std::function<void(const std::string& stage, double fraction)> progress;
 };
+// An ONNX file, or a module in the graph IR's text where the name ends in `.ir`.
+Result<graph::Module> import_model(const std::string& path, const CompileOptions& options);
 // The finished artifact, as the bytes of the file.
 Result<std::vector<std::byte>> compile_file(const std::string& model_path, const CompileOptions& options);
 Result<std::vector<std::byte>> compile_module(const graph::Module& module, const CompileOptions& options);

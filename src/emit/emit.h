@@ -20,8 +20,10 @@ struct Emitted {
 };
 struct Options {
   lower::Options lower;
+  bool native_loops = true;  // one kernel for each loop that can be one; otherwise bytecode
   std::function<void(double)> progress;
 };
-Result<Emitted> emit(const graph::Function& f, expr::Context& ctx, const codegen::Target& target, const Options& options);
+// The module's entry, and the functions that it calls.
+Result<Emitted> emit(const graph::Module& module, const codegen::Target& target, const Options& options);
 
 }  // namespace pliant::emit

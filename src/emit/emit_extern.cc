@@ -60,12 +60,12 @@ Status Emitter::emit_extern(const Node& n, const ops::OpDef& op) {
     x.outputs.push_back(arg_of(storage_[v]));
     x.output_dtypes.push_back(f_.tensor_type(v).dtype);
   }
-  for (expr::SymbolId s : fresh) x.result_slots.push_back(slots_.add_symbol(s, epoch_ + 1));
+  const uint32_t next = fresh.empty() ? epoch_ : new_epoch();
+  for (expr::SymbolId s : fresh) x.result_slots.push_back(slots_.add_symbol(s, next));
   prog().externs.push_back(std::move(x));
   append(Opcode::Extern, prog().externs.size() - 1);
-  return fresh.empty() ? ok() : begin_epoch();
+  if (!fresh.empty()) start_epoch(next);
+  return ok();
 }
-
-}  // namespace pliant::emit
 
 }  // namespace pliant::emit

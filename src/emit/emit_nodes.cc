@@ -4,10 +4,11 @@
 
 namespace pliant::emit {
 
-Status Emitter::emit_nodes(const std::vector<Node>& nodes) {
+Status Emitter::emit_nodes(const std::vector<Node>& nodes, const graph::Region* region) {
   size_t done = 0;
   for (const Node& n : nodes) {
     TRY(emit_node(n));
+    drop_lists(nodes, done, region);
     ++done;
     if (&nodes == &f_.nodes && options_.progress)
       options_.progress(static_cast<double>(done) / static_cast<double>(nodes.size()));
@@ -31,29 +32,31 @@ Status Emitter::emit_node(const Node& n) {
     return ok();
   }
   if (n.op != "core.fused") {
+    if (n.op == "core.if") return emit_if(n);
+    if (n.op == "core.loop") return emit_loop(n);
+    if (n.op == "core.call") return emit_call(n);
+    if (n.op == "core.require") return emit_require(n);
+    if (n.op == "core.fail") return emit_fail(n);
+    if (emit_append(n)) return ok();
     const ops::OpDef* op = ops::find_op(n.op);
     PLIANT_CHECK(op) << "an unknown operator " << n.op << " at " << describe(n.loc);
     if (!op->kernel.symbol.empty()) return emit_extern(n, *op);
+    if (op->list.infer) return emit_list(n);
   }
   return emit_kernels(n);
 }
 
 Status Emitter::emit_read(const Node& n) {
   std::vector<Dim> symbols = n.attrs.dims_or("symbols", {});
-  uint32_t next = epoch_ + 1;
+  uint32_t epoch = new_epoch();
   for (size_t k = 0; k < symbols.size(); ++k) {
     auto s = symbols[k].as_symbol();
     PLIANT_CHECK(s) << "core.read_dims defines " << symbols[k].str();
     if (slots_.knows(*s)) continue;
-    artifact::ReadDesc r;
-    r.from = arg_of_value(n.inputs[0]);
-    r.dtype = f_.tensor_type(n.inputs[0]).dtype;
-    r.element = static_cast<uint32_t>(k);
-    r.slot = slots_.add_symbol(*s, next);
-    prog().reads.push_back(r);
-    append(Opcode::Read, prog().reads.size() - 1);
+    read_slot(n.inputs[0], static_cast<uint32_t>(k), n.loc, slots_.add_symbol(*s, epoch));
   }
-  return begin_epoch();
+  start_epoch(epoch);
+  return ok();
 }
 
 // Equal kernels share their code in the image (codegen::fingerprint), not their names and messages.
@@ -62,8 +65,8 @@ uint32_t Emitter::add_kernel(lower::LoweredKernel& k) {
   d.name = k.function.name;
   for (const loop::Fault& fault : k.function.faults) d.faults.push_back({describe(fault.loc), fault.message});
   prog().kernels.push_back(std::move(d));
-  out_.kernel_ints.push_back(loop::free_symbols(k.function));
-  out_.functions.push_back(std::make_unique<loop::Function>(std::move(k.function)));
+  unit_.out.kernel_ints.push_back(loop::free_symbols(k.function));
+  unit_.out.functions.push_back(std::make_unique<loop::Function>(std::move(k.function)));
   return static_cast<uint32_t>(prog().kernels.size() - 1);
 }
 
@@ -101,7 +104,5 @@ Status Emitter::emit_lowered(const Node& n, lower::LoweredNode low) {
   }
   return ok();
 }
-
-}  // namespace pliant::emit
 
 }  // namespace pliant::emit

@@ -2,25 +2,36 @@
 
 #include <algorithm>
 
-#include "lower/view.h"
 #include "graph/visit.h"
+#include "lower/view.h"
 
 namespace pliant::emit {
 
-Emitter::Emitter(const graph::Function& f, expr::Context& ctx, const codegen::Target& target, const Options& options)
-    : f_(f), ctx_(ctx), target_(target), options_(options), slots_(ctx), storage_(f.values.size()) {
+Emitter::Emitter(const graph::Function& f, Unit& unit)
+    : f_(f),
+      unit_(unit),
+      ctx_(unit.ctx),
+      target_(unit.target),
+      options_(unit.options),
+      slots_(unit.ctx),
+      storage_(f.values.size()),
+      first_code_(position()),
+      first_program_(static_cast<uint32_t>(prog().shape_programs.size())),
+      first_buffer_(static_cast<uint32_t>(prog().buffers.size())) {
   constants_.by_value.resize(f.values.size());
 }
 
-Result<Emitted> Emitter::run() {
+Status Emitter::run_entry() {
   bind_inputs();
-  TRY(begin_epoch());
-  plan_results();
+  begin_epoch();
+  plan_results(Arg::Kind::Output);
   TRY(emit_nodes(f_.nodes));
   finish_results();
   append(Opcode::Return);
   finish_tables();
-  return std::move(out_);
+  prog().slot_count = slots_.count();
+  prog().grow_count = grow_count_;
+  return ok();
 }
 
 size_t Emitter::append(Opcode op, size_t a, size_t b, size_t c) {
@@ -53,6 +64,7 @@ void Emitter::add_bind(uint32_t input, uint32_t axis, expr::SymbolId s, bool is_
 
 void Emitter::bind_inputs() {
   for (uint32_t i = 0; i < f_.params.size(); ++i) {
+    if (is_list(f_.params[i])) continue;
     const TensorType& t = f_.tensor_type(f_.params[i]);
     for (uint32_t a = 0; a < t.shape.size(); ++a)
       if (auto s = t.shape[a].as_symbol()) add_bind(i, a, *s, false);
@@ -66,9 +78,14 @@ void Emitter::bind_inputs() {
   prog().key_slots = slots_.count();
   for (uint32_t i = 0; i < f_.params.size(); ++i) {
     ValueId v = f_.params[i];
-    const TensorType& t = f_.tensor_type(v);
     artifact::TensorDesc d;
     d.name = f_.value(v).name;
+    if (is_list(v)) {
+      describe_list(d, v);
+      prog().inputs.push_back(std::move(d));
+      continue;
+    }
+    const TensorType& t = f_.tensor_type(v);
     d.dtype = t.dtype;
     for (Dim x : t.shape) d.axes.push_back(axis_of(x));
     if (i < f_.default_values.size() && f_.default_values[i])
@@ -78,49 +95,68 @@ void Emitter::bind_inputs() {
   }
 }
 
-Status Emitter::begin_epoch() {
-  epoch_ = static_cast<uint32_t>(prog().shape_programs.size());
+uint32_t Emitter::new_epoch() {
   prog().shape_programs.emplace_back();
-  append(Opcode::Shape, epoch_);
+  return static_cast<uint32_t>(prog().shape_programs.size()) - first_program_ - 1;
+}
+
+void Emitter::add_check(uint32_t epoch, const graph::Obligation& o) {
+  artifact::Check c;
+  c.kind = o.kind == graph::Obligation::Kind::Equal       ? artifact::Check::Kind::Equal
+           : o.kind == graph::Obligation::Kind::LessEqual ? artifact::Check::Kind::LessEqual
+                                                          : artifact::Check::Kind::Broadcast;
+  c.a = slots_.of(o.a);
+  c.b = slots_.of(o.b);
+  c.where = describe(o.loc);
+  c.message = o.message;
+  prog().shape_programs[first_program_ + epoch].checks.push_back(std::move(c));
+}
+
+void Emitter::add_obligations(uint32_t epoch) {
   for (size_t i = 0; i < f_.obligations.size(); ++i) {
     const graph::Obligation& o = f_.obligations[i];
     if (required_.count(i) || !all_known(o.a) || !all_known(o.b)) continue;
     required_.insert(i);
-    artifact::Check c;
-    c.kind = o.kind == graph::Obligation::Kind::Equal       ? artifact::Check::Kind::Equal
-             : o.kind == graph::Obligation::Kind::LessEqual ? artifact::Check::Kind::LessEqual
-                                                            : artifact::Check::Kind::Broadcast;
-    c.a = slots_.of(o.a);
-    c.b = slots_.of(o.b);
-    c.where = describe(o.loc);
-    c.message = o.message;
-    prog().shape_programs[epoch_].checks.push_back(std::move(c));
+    add_check(epoch, o);
   }
-  append(Opcode::Plan, epoch_);
-  return ok();
 }
+
+void Emitter::start_epoch(uint32_t epoch) {
+  epoch_ = epoch;
+  append(Opcode::Shape, first_program_ + epoch);
+  add_obligations(epoch);
+  append(Opcode::Plan, epoch);
+}
+
+void Emitter::begin_epoch() { start_epoch(new_epoch()); }
 
 bool Emitter::all_known(Dim d) const {
   for (expr::SymbolId s : expr::symbols_of(d))
     if (!slots_.knows(s)) return false;
   return true;
 }
+bool Emitter::all_known(const TensorType& t) const {
+  return std::all_of(t.shape.begin(), t.shape.end(), [&](Dim d) { return all_known(d); });
+}
 
 uint32_t Emitter::constant_index(const graph::ConstantPtr& c) {
-  auto it = constant_ids_.find(c.get());
-  if (it != constant_ids_.end()) return it->second;
-  auto id = static_cast<uint32_t>(out_.constants.size());
-  out_.constants.push_back(c);
-  constant_ids_[c.get()] = id;
+  auto it = unit_.constant_ids.find(c.get());
+  if (it != unit_.constant_ids.end()) return it->second;
+  auto id = static_cast<uint32_t>(unit_.out.constants.size());
+  unit_.out.constants.push_back(c);
+  unit_.constant_ids[c.get()] = id;
   return id;
 }
 
+// A buffer belongs to the epoch in which its size becomes known, so that a loop does not plan it again in every iteration:
+// unless the size may be negative where the code that needs it does not run.
 Storage Emitter::new_buffer(Dim bytes) {
   artifact::BufferDesc b;
   b.bytes = slots_.of(bytes);
-  PLIANT_CHECK(slots_.epoch_of(bytes) <= epoch_) << "a buffer whose size is not known yet";
-  b.epoch = epoch_;
-  b.first = b.last = static_cast<uint32_t>(prog().code.size());
+  const uint32_t known = slots_.epoch_of(bytes);
+  PLIANT_CHECK(known <= epoch_) << "a buffer whose size is not known yet";
+  b.epoch = ctx_.proves_less_equal(ctx_.constant(0), bytes) ? known : epoch_;
+  b.first = b.last = position();
   prog().buffers.push_back(b);
   return {Arg::Kind::Buffer, static_cast<uint32_t>(prog().buffers.size() - 1), ctx_.constant(0), true};
 }
@@ -143,19 +179,51 @@ Arg Emitter::arg_of(const Storage& s) {
   a.byte_offset = slots_.of(s.offset);
   if (s.kind == Arg::Kind::Buffer) {
     artifact::BufferDesc& b = prog().buffers[s.index];
-    b.last = std::max(b.last, static_cast<uint32_t>(prog().code.size()));
+    b.last = std::max(b.last, position());
+    for (OpenLoop& loop : open_loops_)
+      if (b.first < loop.begin) {
+        loop.outer_buffers.insert(s.index);
+        break;
+      }
   }
   return a;
 }
 
-Arg Emitter::arg_of_value(ValueId v) {
+const Storage& Emitter::storage_of(ValueId v) {
   if (!storage_[v].known && constants_.by_value[v])
     storage_[v] = {Arg::Kind::Constant, constant_index(constants_.by_value[v]), ctx_.constant(0), true};
-  return arg_of(storage_[v]);
+  PLIANT_CHECK(storage_[v].known) << "value " << v << " has no storage";
+  return storage_[v];
 }
 
-Result<Emitted> emit(const graph::Function& f, expr::Context& ctx, const codegen::Target& target, const Options& options) {
-  return Emitter(f, ctx, target, options).run();
+Arg Emitter::arg_of_value(ValueId v) { return arg_of(storage_of(v)); }
+
+void Emitter::copy(const Storage& from, const Storage& to, Dim bytes) {
+  if (from == to || bytes.is_const(0)) return;
+  prog().copies.push_back({arg_of(from), arg_of(to), slots_.of(bytes)});
+  append(Opcode::Copy, prog().copies.size() - 1);
+}
+
+void Emitter::reserve(const Storage& to, Dim bytes, const LocPtr& loc) {
+  artifact::ReserveDesc r;
+  r.to = arg_of(to);
+  r.to.byte_offset = artifact::imm(0);
+  r.bytes = slots_.of(bytes);
+  r.where = describe(loc);
+  prog().reserves.push_back(std::move(r));
+  append(Opcode::Reserve, prog().reserves.size() - 1);
+}
+
+uint32_t Emitter::read_slot(ValueId v, uint32_t element, const LocPtr& loc, uint32_t slot) {
+  artifact::ReadDesc r;
+  r.from = arg_of_value(v);
+  r.dtype = f_.tensor_type(v).dtype;
+  r.element = element;
+  r.slot = slot;
+  r.where = describe(loc);
+  prog().reads.push_back(std::move(r));
+  append(Opcode::Read, prog().reads.size() - 1);
+  return slot;
 }
 
 }  // namespace pliant::emit

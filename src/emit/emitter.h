@@ -1,5 +1,6 @@
 // The state of emission, one object for each function of the module; its members lie in files by topic: emitter.cc
-// (inputs, epochs, storage), emit_nodes.cc, emit_extern.cc, emit_results.cc.
+// (inputs, epochs, storage), emit_nodes.cc, emit_if.cc, emit_loop.cc, emit_call.cc, emit_extern.cc,
+// emit_sequence.cc, emit_results.cc.
 #pragma once
 #include <map>
 #include <set>
@@ -7,6 +8,8 @@
 
 #include "emit/emit.h"
 #include "emit/slots.h"
+#include "graph/control.h"
+#include "graph/list_type.h"
 #include "ops/op.h"
 
 namespace pliant::emit {
@@ -24,39 +27,78 @@ struct Storage {
   uint32_t index = 0;
   Dim offset;  // in bytes
   bool known = false;
+  bool same_memory(const Storage& o) const { return known && o.known && kind == o.kind && index == o.index; }
+  friend bool operator==(const Storage& a, const Storage& b) { return a.same_memory(b) && a.offset == b.offset; }
 };
+
+// What the functions of one module share.
+struct Unit {
+  const graph::Module& module;
+  expr::Context& ctx;
+  const codegen::Target& target;
+  const Options& options;
+  Emitted out;
+  std::map<const graph::ConstantData*, uint32_t> constant_ids;
+  std::vector<const graph::Function*> called;  // one a program.functions, those still to be emitted too
+  // The slots that a function leaves the sizes of its results in, where they are not known from its params: they become
+  // known when it is emitted. Results by [function][result][axis].
+  std::vector<std::vector<std::vector<artifact::Int>>> result_sizes;
+  struct PendingSize {
+    size_t invoke;
+    size_t result, axis;
+    uint32_t to;  // the caller's slot
+  };
+  std::vector<PendingSize> pending_sizes;
+};
+
+struct IfMerge;    // emit_if.cc
+struct LoopState;  // emit_loop.cc
 
 class Emitter {
  public:
-  Emitter(const graph::Function& f, expr::Context& ctx, const codegen::Target& target, const Options& options);
-  Result<Emitted> run();
+  Emitter(const graph::Function& f, Unit& unit);
+  Status run_entry();
+  Status run_function(uint32_t index);
 
  private:
-  artifact::Program& prog() { return out_.program; }
+  artifact::Program& prog() { return unit_.out.program; }
   uint32_t position() { return static_cast<uint32_t>(prog().code.size()); }
   // Appends an instruction and gives its position.
   size_t append(Opcode op, size_t a = 0, size_t b = 0, size_t c = 0);
+  void jump_to(size_t instruction, uint32_t target) { prog().code[instruction].a = static_cast<uint16_t>(target); }
 
-  // Inputs and epochs.
+  // Inputs and epochs. Epoch e of this function has shape program first_program_ + e.
   artifact::Axis axis_of(Dim d) { return {slots_.of(d), d.str()}; }
   void add_bind(uint32_t input, uint32_t axis, expr::SymbolId s, bool is_element);
   void bind_inputs();
+  void bind_params();
   // A new definition point: the shape program, the obligations that have become decidable and the plan of what follows.
-  Status begin_epoch();
+  void begin_epoch();
+  uint32_t new_epoch();
+  void start_epoch(uint32_t epoch);
+  void add_obligations(uint32_t epoch);
+  void add_check(uint32_t epoch, const graph::Obligation& o);
   bool all_known(Dim d) const;
+  bool all_known(const TensorType& t) const;
 
   // Storage.
   uint32_t constant_index(const graph::ConstantPtr& c);
   Dim bytes_of(DType t, const std::vector<Dim>& shape) { return product(ctx_, shape) * byte_size(t); }
+  Dim bytes_of(const TensorType& t) { return bytes_of(t.dtype, t.shape); }
   Storage new_buffer(Dim bytes);
+  Storage new_grow() { return {Arg::Kind::Grow, grow_count_++, ctx_.constant(0), true}; }
   // Storage for a value about to be computed: where it is to end up (`direct_`) when `may_be_direct`, else a buffer.
   Storage define_value(ValueId v, bool may_be_direct);
   // The argument for a value at the instruction about to be appended.
   Arg arg_of(const Storage& s);
   Arg arg_of_value(ValueId v);
+  const Storage& storage_of(ValueId v);
+  void copy(const Storage& from, const Storage& to, Dim bytes);
+  void reserve(const Storage& to, Dim bytes, const LocPtr& loc);
+  uint32_t read_slot(ValueId v, uint32_t element, const LocPtr& loc, uint32_t slot);
 
   // Nodes.
-  Status emit_nodes(const std::vector<Node>& nodes);
+  Status emit_nodes(const std::vector<Node>& nodes, const graph::Region* region = nullptr);
   Status emit_node(const Node& n);
   Status emit_read(const Node& n);
   Status emit_extern(const Node& n, const ops::OpDef& op);
@@ -64,12 +106,63 @@ class Emitter {
   Status emit_lowered(const Node& n, lower::LoweredNode low);
   uint32_t add_kernel(lower::LoweredKernel& k);
 
+  // Structured control flow.
+  Status emit_if(const Node& n);
+  Status emit_arm(const Node& n, const graph::Region& arm, IfMerge& merge);
+  Status emit_taken_arm(const Node& n, const graph::Region& arm);
+  void finish_merge(const Node& n, IfMerge& merge);
+  std::optional<bool> known_condition(const graph::IfParts& parts);
+  Status emit_require(const Node& n);
+  Status emit_fail(const Node& n);
+  Status emit_loop(const Node& n);
+  bool can_overwrite(const graph::LoopParts& loop, size_t k) const;
+  const Node* append_of(const graph::LoopParts& loop, size_t k) const;
+  void begin_carried(const Node& n, const graph::LoopParts& loop, LoopState& state);
+  void begin_scans(const Node& n, const graph::LoopParts& loop, LoopState& state);
+  void claim_places(const Node& n, const graph::LoopParts& loop, LoopState& state);
+  Storage scan_place(const graph::LoopParts& loop, const Storage& first, const TensorType& type);
+  void finish_scans(const Node& n, const graph::LoopParts& loop, LoopState& state);
+  void finish_carried(const Node& n, const graph::LoopParts& loop, LoopState& state);
+  void finish_loop(const Node& n, const graph::LoopParts& loop, const LoopState& state);
+  void leave_unless(ValueId condition, const LocPtr& loc, LoopState& state);
+  Status emit_call(const Node& n);
+  uint32_t function_index(const Node& n);
+  bool emit_append(const Node& n);
+  // Lets the values that a region yields be written where they are to lie, when a node of the region computes them and
+  // nothing else has a claim on them. `root_of` follows reshapes to what is computed.
+  ValueId root_of(const graph::Region& r, ValueId v) const;
+  bool computes(const graph::Region& r, ValueId v) const;
+  void claim(const graph::Region& r, ValueId v, const Storage& to);
+
+  // Sequences and optionals, emit_sequence.cc: each value has a list register.
+  bool is_list(ValueId v) const { return graph::is_list(f_.value(v).type); }
+  uint32_t list_of(ValueId v);
+  // Several moves at once: into the carried values and results of control flow. `from` keeps its value where `keeps` says
+  // so.
+  struct ListMove {
+    ValueId from, to;
+    bool keeps = false;
+  };
+  void move_lists(const std::vector<ListMove>& moves);
+  // The lists that `nodes[i]` was the last to use are let go; `region` is where the nodes are, unless the function's own.
+  void drop_lists(const std::vector<Node>& nodes, size_t i, const graph::Region* region);
+  void describe_list(artifact::TensorDesc& d, ValueId v);
+  Status emit_list(const Node& n);
+  void emit_list_read(const Node& n, const std::string& shape_symbol, const std::string& symbol);
+  artifact::ExternDesc list_call(const Node& n, const std::string& symbol);
+  void add_list_call(artifact::ExternDesc x);
+  void add_tensor_input(artifact::ExternDesc& x, ValueId v);
+  void add_position(artifact::ExternDesc& x, const Node& n, size_t input);
+
   // Results.
-  void plan_results();
+  void plan_results(Arg::Kind kind);
   void finish_results();
   void finish_tables();
+  // Drops instructions that do nothing, and numbers epochs without gaps.
+  void compact();
 
   const graph::Function& f_;
+  Unit& unit_;
   expr::Context& ctx_;
   const codegen::Target& target_;
   const Options& options_;
@@ -77,10 +170,19 @@ class Emitter {
   std::vector<Storage> storage_;  // one a value
   lower::ConstantValues constants_;
   std::map<ValueId, Storage> direct_;  // where values are to be written when nothing else has a claim on them
-  std::map<const graph::ConstantData*, uint32_t> constant_ids_;
+  // array.concat nodes, by output, that append to the growable block of their first input.
+  std::map<ValueId, Storage> appends_;
+  // Loops being emitted, the outermost first: buffers from before that their code uses live until they end.
+  struct OpenLoop {
+    uint32_t begin;
+    std::set<uint32_t> outer_buffers;
+  };
+  std::vector<OpenLoop> open_loops_;
   std::set<size_t> required_;  // obligations that have been emitted
+  std::map<ValueId, uint32_t> lists_;
   uint32_t epoch_ = 0;
-  Emitted out_;
+  uint32_t grow_count_ = 0;
+  uint32_t first_code_, first_program_, first_buffer_;
 };
 
 }  // namespace pliant::emit

@@ -29,13 +29,18 @@ artifact::Int Slots::of(Dim d) {
     PLIANT_CHECK(it != by_symbol_.end()) << "symbol " << ctx_.info(*s).name << " is not known at run time";
     return artifact::slot(it->second.slot);
   }
+  return artifact::slot(holding(d));
+}
+
+uint32_t Slots::holding(Dim d) {
+  if (auto s = d.as_symbol()) return static_cast<uint32_t>(of(d).value);
   auto it = by_dim_.find(d);
-  if (it != by_dim_.end()) return artifact::slot(it->second);
+  if (it != by_dim_.end()) return it->second;
   uint32_t epoch = epoch_of(d);
   if (assignments_.size() <= epoch) assignments_.resize(epoch + 1);
   assignments_[epoch].push_back({next_, d});
   by_dim_[d] = next_;
-  return artifact::slot(next_++);
+  return next_++;
 }
 
 const std::vector<std::pair<uint32_t, Dim>>& Slots::assignments(uint32_t epoch) {

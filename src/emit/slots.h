@@ -18,10 +18,16 @@ class Slots {
  public:
   explicit Slots(expr::Context& ctx) : ctx_(ctx) {}
   uint32_t add_symbol(SymbolId s, uint32_t epoch);
+  // A slot that code fills by itself.
+  uint32_t add() { return next_++; }
+  // From epoch `epoch` on the symbol is what `slot` holds.
+  void define(SymbolId s, uint32_t slot, uint32_t epoch) { by_symbol_[s] = {slot, epoch}; }
   bool knows(SymbolId s) const { return by_symbol_.count(s) != 0; }
   // The value of `d`: an immediate, a symbol's slot, or a slot of the shape program of its epoch. Unknown symbols are a
   // PLIANT_CHECK.
   artifact::Int of(Dim d);
+  // As `of`, in a slot even where it is a constant.
+  uint32_t holding(Dim d);
   uint32_t epoch_of(Dim d) const;
   uint32_t count() const { return next_; }
   // The assignments of one epoch's shape program, in order of use, and the slots of the symbols.

@@ -12,7 +12,7 @@ struct CompileArgs {
   std::string model;
   std::string target = "native", precision = "fp32", dump_dir;
   int opt_level = 3, threads = 0;
-  bool check_passes = false;
+  bool check_passes = false, no_native_loops = false;
   std::vector<std::string> shapes, bounds, likely;
 };
 Result<driver::CompileOptions> compile_options(const CompileArgs& args);

@@ -17,6 +17,7 @@ Result<driver::CompileOptions> compile_options(const CompileArgs& args) {
   options.threads = args.threads;
   options.dump_dir = args.dump_dir;
   options.check_passes = args.check_passes;
+  options.native_loops = !args.no_native_loops;
   for (const std::string& text : args.shapes) options.shapes.insert(TRY(parse_symbolic_shape(text)));
   for (const std::string& text : args.bounds) options.bounds.insert(TRY(parse_bound(text)));
   for (const std::string& text : args.likely) options.likely.merge(TRY(parse_values(text)));

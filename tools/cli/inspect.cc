@@ -5,7 +5,7 @@
 
 #include "artifact/file.h"
 #include "commands.h"
-#include "frontend/onnx/import.h"
+#include "driver/compile.h"
 #include "session.h"
 
 namespace pliant::cli {
@@ -85,7 +85,7 @@ Status inspect_artifact(const InspectArgs& args) {
 }
 
 Status inspect_model(const InspectArgs& args) {
-  graph::Module module = TRY(frontend::onnx::import_file(args.model, {}));
+  graph::Module module = TRY(driver::import_model(args.model, {}));
   const graph::Function& f = module.main();
   if (args.graph) {
     std::printf("%s", graph::print(module).c_str());

@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "commands.h"
-#include "frontend/onnx/import.h"
+#include "driver/compile.h"
 #include "ops/op.h"
 #include "session.h"
 #include "values.h"
@@ -68,7 +68,7 @@ Result<std::vector<te::Array>> reference(const graph::Module& module, const Inpu
 
 Status verify(const VerifyArgs& args) {
   Session session = TRY(Session::open(args.artifact, {}, args.threads));
-  graph::Module module = TRY(frontend::onnx::import_file(args.model, {}));
+  graph::Module module = TRY(driver::import_model(args.model, {}));
   std::vector<std::string> dims = args.dims;
   if (dims.empty() && args.shapes.empty()) dims = sampled_dims(session, args.samples);
   std::vector<Case> cases = TRY(shape_cases(session.inputs(), args.shapes, dims, {}));

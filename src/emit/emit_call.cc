@@ -1,0 +1,153 @@
+// Functions of the module: each becomes a range of code with slots, buffers and growable blocks of its own. The caller gives
+// memory for results whose sizes the params' symbols tell, and a growable block for others, whose sizes come back in slots.
+#include <algorithm>
+
+#include "emit/emitter.h"
+
+namespace pliant::emit {
+
+namespace {
+
+// The symbols that a call binds, in the order of the callee's slots, each with the place that gives it.
+struct ParamSymbol {
+  expr::SymbolId symbol;
+  size_t param, axis;
+};
+std::vector<ParamSymbol> param_symbols(const graph::Function& f) {
+  std::vector<ParamSymbol> out;
+  for (size_t p = 0; p < f.params.size(); ++p) {
+    const graph::Shape& shape = f.tensor_type(f.params[p]).shape;
+    for (size_t a = 0; a < shape.size(); ++a) {
+      auto s = shape[a].as_symbol();
+      if (s && std::none_of(out.begin(), out.end(), [&](const ParamSymbol& o) { return o.symbol == *s; }))
+        out.push_back({*s, p, a});
+    }
+  }
+  return out;
+}
+
+bool is_bound(const std::vector<ParamSymbol>& symbols, Dim d) {
+  for (expr::SymbolId s : expr::symbols_of(d))
+    if (std::none_of(symbols.begin(), symbols.end(), [&](const ParamSymbol& o) { return o.symbol == s; })) return false;
+  return true;
+}
+// Whether the caller can give memory for a result of this type.
+bool is_sized(const std::vector<ParamSymbol>& symbols, const TensorType& t) {
+  return std::all_of(t.shape.begin(), t.shape.end(), [&](Dim d) { return is_bound(symbols, d); });
+}
+
+const graph::Function* find_function(const graph::Module& module, const std::string& name) {
+  for (const graph::FunctionPtr& f : module.functions)
+    if (f->name == name) return f.get();
+  return nullptr;
+}
+
+}  // namespace
+
+uint32_t Emitter::function_index(const Node& n) {
+  const std::string name = n.attrs.string_or("callee", "");
+  const graph::Function* f = find_function(unit_.module, name);
+  PLIANT_CHECK(f) << "there is no function " << name << " at " << describe(n.loc);
+  auto it = std::find(unit_.called.begin(), unit_.called.end(), f);
+  if (it == unit_.called.end()) {
+    unit_.called.push_back(f);
+    unit_.result_sizes.emplace_back();
+    prog().functions.emplace_back();
+    return static_cast<uint32_t>(unit_.called.size() - 1);
+  }
+  return static_cast<uint32_t>(it - unit_.called.begin());
+}
+
+Status Emitter::emit_call(const Node& n) {
+  artifact::InvokeDesc v;
+  v.function = function_index(n);
+  v.where = describe(n.loc);
+  const graph::Function& callee = *unit_.called[v.function];
+  const std::vector<ParamSymbol> symbols = param_symbols(callee);
+  expr::DimMap bound;
+  for (const ParamSymbol& s : symbols) {
+    const Dim given = f_.tensor_type(n.inputs[s.param]).shape[s.axis];
+    bound[s.symbol] = given;
+    v.ints.push_back(slots_.of(given));
+  }
+  // What else the callee's types say about the arguments must hold.
+  std::vector<graph::Obligation> checks;
+  for (size_t p = 0; p < callee.params.size(); ++p) {
+    const graph::Shape &to = callee.tensor_type(callee.params[p]).shape, &from = f_.tensor_type(n.inputs[p]).shape;
+    for (size_t a = 0; a < to.size(); ++a) {
+      const Dim wanted = expr::substitute(to[a], bound);
+      if (wanted == from[a]) continue;
+      checks.push_back({graph::Obligation::Kind::Equal, from[a], wanted,
+                        "argument " + std::to_string(p) + " of function " + callee.name + " has size {a} on axis " +
+                            std::to_string(a) + " where {b} is expected",
+                        n.loc});
+    }
+  }
+  if (!checks.empty()) {
+    const uint32_t epoch = new_epoch();
+    append(Opcode::Shape, first_program_ + epoch);
+    for (const graph::Obligation& o : checks) add_check(epoch, o);
+  }
+  std::vector<Unit::PendingSize> pending;
+  const uint32_t next = new_epoch();
+  for (size_t r = 0; r < n.outputs.size(); ++r) {
+    const TensorType& type = f_.tensor_type(n.outputs[r]);
+    if (is_sized(symbols, callee.tensor_type(callee.results[r]))) {
+      define_value(n.outputs[r], true);
+      continue;
+    }
+    storage_[n.outputs[r]] = new_grow();
+    for (size_t a = 0; a < type.shape.size(); ++a) {
+      auto s = type.shape[a].as_symbol();
+      if (!s || slots_.knows(*s)) continue;
+      pending.push_back({prog().invokes.size(), r, a, slots_.add_symbol(*s, next)});
+    }
+  }
+  for (ValueId a : n.inputs) v.args.push_back(arg_of_value(a));
+  for (ValueId r : n.outputs) v.results.push_back(arg_of(storage_[r]));
+  prog().invokes.push_back(std::move(v));
+  append(Opcode::Invoke, prog().invokes.size() - 1);
+  unit_.pending_sizes.insert(unit_.pending_sizes.end(), pending.begin(), pending.end());
+  if (!pending.empty()) start_epoch(next);
+  return ok();
+}
+
+void Emitter::bind_params() {
+  for (const ParamSymbol& s : param_symbols(f_)) slots_.add_symbol(s.symbol, 0);
+  for (uint32_t i = 0; i < f_.params.size(); ++i) storage_[f_.params[i]] = {Arg::Kind::Param, i, ctx_.constant(0), true};
+}
+
+Status Emitter::run_function(uint32_t index) {
+  bind_params();
+  begin_epoch();
+  const std::vector<ParamSymbol> symbols = param_symbols(f_);
+  plan_results(Arg::Kind::Result);
+  for (auto it = direct_.begin(); it != direct_.end();)
+    it = is_sized(symbols, f_.tensor_type(f_.results[it->second.index])) ? std::next(it) : direct_.erase(it);
+  TRY(emit_nodes(f_.nodes));
+  for (uint32_t r = 0; r < f_.results.size(); ++r) {
+    const TensorType& type = f_.tensor_type(f_.results[r]);
+    const Storage to{Arg::Kind::Result, r, ctx_.constant(0), true};
+    std::vector<artifact::Int> sizes;
+    const bool sized = is_sized(symbols, type);
+    for (Dim d : type.shape) sizes.push_back(sized ? artifact::imm(0) : artifact::slot(slots_.holding(d)));
+    unit_.result_sizes[index].push_back(std::move(sizes));
+    if (!sized) reserve(to, bytes_of(type), nullptr);
+    copy(storage_of(f_.results[r]), to, bytes_of(type));
+  }
+  append(Opcode::Return);
+  finish_tables();
+  artifact::FunctionDesc& d = prog().functions[index];
+  d.name = f_.name;
+  d.first = first_code_;
+  d.last = position() - 1;
+  d.slot_count = slots_.count();
+  d.grow_count = grow_count_;
+  d.first_buffer = first_buffer_;
+  d.buffer_count = static_cast<uint32_t>(prog().buffers.size()) - first_buffer_;
+  d.param_count = static_cast<uint32_t>(f_.params.size());
+  d.result_count = static_cast<uint32_t>(f_.results.size());
+  return ok();
+}
+
+}  // namespace pliant::emit

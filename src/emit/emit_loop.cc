@@ -1,0 +1,347 @@
+// Loops in bytecode. Carried values of a fixed size lie in a buffer of their own, those whose size changes in a growable
+// block; the end of an iteration copies what the body yields there, unless the body could write there by itself. Code:
+//
+//         copy the initial values; index = 0; leave unless the condition holds and 0 < trip
+//   top:  the body's epoch; the body; scan values to their place; carried values to theirs
+//         index += 1; leave unless the condition holds; if index < trip go to top
+#include <algorithm>
+
+#include "emit/emitter.h"
+#include "lower/view.h"
+
+namespace pliant::emit {
+
+namespace {
+
+bool reads(const Node& n, const std::set<ValueId>& values) {
+  auto hit = [&](ValueId v) { return values.count(v) != 0; };
+  if (std::any_of(n.inputs.begin(), n.inputs.end(), hit)) return true;
+  for (const auto& r : n.regions) {
+    if (std::any_of(r->results.begin(), r->results.end(), hit)) return true;
+    for (const Node& inner : r->nodes)
+      if (reads(inner, values)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+struct LoopState {
+  struct Carried {
+    Storage storage;
+    bool grows = false;
+    // Axes of the param's type that are symbols of their own: their slots, and what the yields give them.
+    struct FreshAxis {
+      expr::SymbolId symbol;
+      uint32_t slot;
+      size_t axis;
+    };
+    std::vector<FreshAxis> axes;
+  };
+  struct Scan {
+    Storage storage;  // of the first iteration's value
+    bool grows = false;
+    // Axes of the output's type that the values of the iterations agree on.
+    struct FreshAxis {
+      expr::SymbolId symbol;
+      uint32_t slot;
+      size_t axis;  // of the value
+    };
+    std::vector<FreshAxis> axes;
+  };
+  std::vector<Carried> carried;
+  std::vector<Scan> scans;
+  uint32_t index = 0;         // slot
+  std::vector<size_t> exits;  // jumps out of the loop
+};
+
+// Whether the body may write the yield of carried value `k` to where its param lies: nothing reads the param at or after the
+// node that computes it.
+bool Emitter::can_overwrite(const graph::LoopParts& loop, size_t k) const {
+  const graph::Region& body = *loop.body;
+  std::set<ValueId> old{body.params[k]};
+  for (const Node& n : body.nodes)
+    if (n.outputs.size() == 1 && !n.inputs.empty() && old.count(n.inputs[0]) && lower::view_of(n, f_, ctx_))
+      old.insert(n.outputs[0]);
+  const ValueId root = root_of(body, loop.next(k));
+  for (ValueId v : body.results)
+    if (old.count(v)) return false;
+  bool computed = false;
+  for (const Node& n : body.nodes) {
+    computed = computed || std::find(n.outputs.begin(), n.outputs.end(), root) != n.outputs.end();
+    if (computed && reads(n, old)) return false;
+  }
+  return computed;
+}
+
+// The array.concat that makes the yield of `k` out of its param and more behind it, along the outermost axis that counts.
+const Node* Emitter::append_of(const graph::LoopParts& loop, size_t k) const {
+  const graph::Region& body = *loop.body;
+  const ValueId root = root_of(body, loop.next(k));
+  for (const Node& n : body.nodes) {
+    if (n.op != "array.concat" || n.outputs[0] != root) continue;
+    if (root_of(body, n.inputs[0]) != body.params[k]) return nullptr;
+    const graph::Shape& shape = f_.tensor_type(root).shape;
+    int64_t axis = n.attrs.int_or("axis", 0);
+    if (axis < 0) axis += static_cast<int64_t>(shape.size());
+    const bool outermost = std::all_of(shape.begin(), shape.begin() + axis, [](Dim d) { return d.is_const(1); });
+    return outermost ? &n : nullptr;
+  }
+  return nullptr;
+}
+
+// Storage of the carried values, with the initial values in it.
+void Emitter::begin_carried(const Node& n, const graph::LoopParts& loop, LoopState& state) {
+  for (size_t k = 0; k < loop.carried; ++k) {
+    LoopState::Carried c;
+    const TensorType &type = f_.tensor_type(loop.body->params[k]), &init = f_.tensor_type(loop.init(n, k));
+    const TensorType& out = f_.tensor_type(n.outputs[k]);
+    c.grows = !all_known(type);
+    if (!c.grows) {
+      c.storage = define_value(n.outputs[k], true);
+    } else {
+      c.storage = new_grow();
+      if (all_known(out)) reserve(c.storage, bytes_of(out), n.loc);
+      reserve(c.storage, bytes_of(init), n.loc);
+    }
+    copy(storage_of(loop.init(n, k)), c.storage, bytes_of(init));
+    for (size_t a = 0; a < type.shape.size(); ++a) {
+      auto s = type.shape[a].as_symbol();
+      if (!s || slots_.knows(*s) || type.shape[a] == loop.index) continue;
+      c.axes.push_back({*s, slots_.add(), a});
+      append(Opcode::Move, c.axes.back().slot, slots_.holding(init.shape[a]));
+    }
+    state.carried.push_back(std::move(c));
+  }
+}
+
+// Where the scan values are to lie: in the output when its size is known, else in a growable block.
+void Emitter::begin_scans(const Node& n, const graph::LoopParts& loop, LoopState& state) {
+  for (size_t j = 0; j < loop.scans; ++j) {
+    LoopState::Scan scan;
+    const ValueId out = n.outputs[loop.carried + j];
+    const TensorType& type = f_.tensor_type(out);
+    scan.grows = !all_known(type);
+    scan.storage = scan.grows ? new_grow() : define_value(out, true);
+    for (size_t a = 1; a < type.shape.size(); ++a) {
+      auto s = type.shape[a].as_symbol();
+      if (!s || slots_.knows(*s)) continue;
+      scan.axes.push_back({*s, slots_.add(), a - 1});
+      append(Opcode::LoadImm, scan.axes.back().slot, 0);
+    }
+    state.scans.push_back(std::move(scan));
+  }
+}
+
+// Room for what this iteration appends, made before the body so that the body can write there, where the size is known.
+void Emitter::claim_places(const Node& n, const graph::LoopParts& loop, LoopState& state) {
+  const graph::Region& body = *loop.body;
+  if (graph::diverges(body)) return;
+  for (size_t k = 0; k < loop.carried; ++k) {
+    const Storage& to = state.carried[k].storage;
+    if (!state.carried[k].grows) {
+      if (can_overwrite(loop, k)) claim(body, loop.next(k), to);
+      continue;
+    }
+    const Node* concat = append_of(loop, k);
+    if (!concat) continue;
+    appends_[concat->outputs[0]] = to;
+    if (!all_known(f_.tensor_type(concat->outputs[0]))) continue;
+    reserve(to, bytes_of(f_.tensor_type(concat->outputs[0])), concat->loc);
+    Dim offset = bytes_of(f_.tensor_type(concat->inputs[0]));
+    for (size_t i = 1; i < concat->inputs.size(); ++i) {
+      claim(body, concat->inputs[i], {to.kind, to.index, offset, true});
+      offset = offset + bytes_of(f_.tensor_type(concat->inputs[i]));
+    }
+  }
+  for (size_t j = 0; j < loop.scans; ++j) {
+    const TensorType& type = f_.tensor_type(loop.scan(j));
+    if (!all_known(type)) continue;
+    const Storage place = scan_place(loop, state.scans[j].storage, type);
+    if (state.scans[j].grows) reserve(place, (loop.index + 1) * bytes_of(type), n.loc);
+    claim(body, loop.scan(j), place);
+  }
+}
+
+Storage Emitter::scan_place(const graph::LoopParts& loop, const Storage& first, const TensorType& type) {
+  return {first.kind, first.index, first.offset + loop.index * bytes_of(type), true};
+}
+
+void Emitter::finish_scans(const Node& n, const graph::LoopParts& loop, LoopState& state) {
+  for (size_t j = 0; j < loop.scans; ++j) {
+    const LoopState::Scan& scan = state.scans[j];
+    const TensorType& type = f_.tensor_type(loop.scan(j));
+    // The first iteration says how large the values are, the others must agree.
+    if (!scan.axes.empty()) {
+      const size_t agreed = append(Opcode::JumpNotLess, 0, state.index, slots_.holding(ctx_.constant(1)));
+      for (const auto& axis : scan.axes) append(Opcode::Move, axis.slot, slots_.holding(type.shape[axis.axis]));
+      jump_to(agreed, position());
+      const uint32_t checks = new_epoch();
+      append(Opcode::Shape, first_program_ + checks);
+      for (const auto& axis : scan.axes)
+        prog().shape_programs[first_program_ + checks].checks.push_back(
+            {artifact::Check::Kind::Equal, artifact::slot(axis.slot), slots_.of(type.shape[axis.axis]), describe(n.loc),
+             "a scan output stacks values of one size, but an axis of it was {a} and is now {b}"});
+    }
+    const Storage place = scan_place(loop, scan.storage, type);
+    const Storage& from = storage_of(loop.scan(j));
+    if (from == place) continue;
+    if (scan.grows) reserve(place, (loop.index + 1) * bytes_of(type), n.loc);
+    copy(from, place, bytes_of(type));
+  }
+}
+
+// The carried values change at once: what a copy would overwrite before another one reads it goes through a buffer.
+void Emitter::finish_carried(const Node& n, const graph::LoopParts& loop, LoopState& state) {
+  std::vector<Storage> from;
+  for (size_t k = 0; k < loop.carried; ++k) {
+    Storage s = storage_of(loop.next(k));
+    const Dim bytes = bytes_of(f_.tensor_type(loop.next(k)));
+    for (size_t j = 0; j < loop.carried; ++j) {
+      const bool overwritten =
+          j != k && s.same_memory(state.carried[j].storage) && !(storage_of(loop.next(j)) == state.carried[j].storage);
+      if (!overwritten) continue;
+      Storage saved = new_buffer(bytes);
+      copy(s, saved, bytes);
+      s = saved;
+      break;
+    }
+    from.push_back(s);
+  }
+  for (size_t k = 0; k < loop.carried; ++k) {
+    if (from[k] == state.carried[k].storage) continue;
+    const Dim bytes = bytes_of(f_.tensor_type(loop.next(k)));
+    if (state.carried[k].grows) reserve(state.carried[k].storage, bytes, n.loc);
+    copy(from[k], state.carried[k].storage, bytes);
+  }
+  // The same for their sizes.
+  std::vector<std::pair<uint32_t, uint32_t>> moves;
+  std::set<uint32_t> overwritten;
+  for (size_t k = 0; k < loop.carried; ++k)
+    for (const auto& axis : state.carried[k].axes) {
+      const uint32_t size = slots_.holding(f_.tensor_type(loop.next(k)).shape[axis.axis]);
+      if (size == axis.slot) continue;
+      moves.push_back({axis.slot, size});
+      overwritten.insert(axis.slot);
+    }
+  for (auto& [to, size] : moves) {
+    if (!overwritten.count(size)) continue;
+    const uint32_t saved = slots_.add();
+    append(Opcode::Move, saved, size);
+    size = saved;
+  }
+  for (const auto& [to, size] : moves) append(Opcode::Move, to, size);
+}
+
+// A jump out of the loop where the condition does not hold; nothing where it is known to.
+void Emitter::leave_unless(ValueId condition, const LocPtr& loc, LoopState& state) {
+  if (condition == kNoValue) return;
+  const graph::ConstantPtr& known = constants_.by_value[condition];
+  if (known && known->bytes >= 1) {
+    if (*known->data == std::byte{0}) state.exits.push_back(append(Opcode::Jump));
+    return;
+  }
+  const uint32_t slot = read_slot(condition, 0, loc, slots_.add());
+  state.exits.push_back(append(Opcode::JumpZero, 0, slot));
+}
+
+// The symbols that are known after the loop, and where its outputs lie.
+void Emitter::finish_loop(const Node& n, const graph::LoopParts& loop, const LoopState& state) {
+  const uint32_t epoch = new_epoch();
+  bool fresh = false;
+  auto learn = [&](expr::SymbolId s, uint32_t from) {
+    if (slots_.knows(s)) return;
+    const uint32_t slot = slots_.add();
+    append(Opcode::Move, slot, from);
+    slots_.define(s, slot, epoch);
+    fresh = true;
+  };
+  if (auto s = loop.count.as_symbol()) learn(*s, state.index);
+  for (size_t k = 0; k < loop.carried; ++k) {
+    const graph::Shape& shape = f_.tensor_type(n.outputs[k]).shape;
+    for (const auto& axis : state.carried[k].axes)
+      if (auto s = shape[axis.axis].as_symbol()) learn(*s, axis.slot);
+    storage_[n.outputs[k]] = state.carried[k].storage;
+  }
+  for (size_t j = 0; j < loop.scans; ++j) {
+    for (const auto& axis : state.scans[j].axes) learn(axis.symbol, axis.slot);
+    storage_[n.outputs[loop.carried + j]] = state.scans[j].storage;
+  }
+  if (fresh) start_epoch(epoch);
+}
+
+Status Emitter::emit_loop(const Node& n) {
+  const graph::LoopParts loop = graph::loop_parts(n);
+  const graph::Region& body = *loop.body;
+  const bool diverges = graph::diverges(body);
+  const uint32_t outer_epoch = epoch_;
+  LoopState state;
+  begin_carried(n, loop, state);
+  begin_scans(n, loop, state);
+  state.index = slots_.add();
+  append(Opcode::LoadImm, state.index, 0);
+  leave_unless(loop.condition, n.loc, state);
+  std::optional<uint32_t> trip;
+  if (loop.trip) {
+    trip = slots_.holding(*loop.trip);
+    state.exits.push_back(append(Opcode::JumpNotLess, 0, state.index, *trip));
+  }
+
+  const uint32_t top = position();
+  open_loops_.push_back({top, {}});
+  const uint32_t epoch = new_epoch();
+  slots_.define(*loop.index.as_symbol(), state.index, epoch);
+  for (size_t k = 0; k < loop.carried; ++k) {
+    for (const auto& axis : state.carried[k].axes) slots_.define(axis.symbol, axis.slot, epoch);
+    storage_[body.params[k]] = state.carried[k].storage;
+  }
+  start_epoch(epoch);
+  claim_places(n, loop, state);
+  TRY(emit_nodes(body.nodes));
+  if (!diverges) {
+    finish_scans(n, loop, state);
+    finish_carried(n, loop, state);
+    if (loop.next_condition() != kNoValue && !constants_.by_value[loop.next_condition()]) {
+      const uint32_t slot = read_slot(loop.next_condition(), 0, n.loc, slots_.add());
+      append(Opcode::AddImm, state.index, state.index, 1);
+      state.exits.push_back(append(Opcode::JumpZero, 0, slot));
+      if (trip) state.exits.push_back(append(Opcode::JumpNotLess, 0, state.index, *trip));
+      append(Opcode::Jump, top);
+    } else if (const graph::ConstantPtr& known = constants_.by_value[loop.next_condition()];
+               known && *known->data == std::byte{0}) {
+      append(Opcode::AddImm, state.index, state.index, 1);
+    } else if (trip) {
+      append(Opcode::Next, top, state.index, *trip);
+    } else {
+      append(Opcode::AddImm, state.index, state.index, 1);
+      append(Opcode::Jump, top);
+    }
+  }
+  const uint32_t last = position() - 1;
+  prog().loops.push_back({top, last, state.index, describe(n.loc)});
+  for (uint32_t b : open_loops_.back().outer_buffers) prog().buffers[b].last = std::max(prog().buffers[b].last, last);
+  open_loops_.pop_back();
+  for (size_t exit : state.exits) jump_to(exit, position());
+  epoch_ = outer_epoch;
+  finish_loop(n, loop, state);
+  return ok();
+}
+
+// Writes only the new part, behind what the growable block holds.
+bool Emitter::emit_append(const Node& n) {
+  if (n.op != "array.concat") return false;
+  auto it = appends_.find(n.outputs[0]);
+  if (it == appends_.end()) return false;
+  const Storage to = it->second;
+  Dim offset = bytes_of(f_.tensor_type(n.inputs[0]));
+  reserve(to, bytes_of(f_.tensor_type(n.outputs[0])), n.loc);
+  for (size_t i = 1; i < n.inputs.size(); ++i) {
+    const Dim bytes = bytes_of(f_.tensor_type(n.inputs[i]));
+    copy(storage_of(n.inputs[i]), {to.kind, to.index, offset, true}, bytes);
+    offset = offset + bytes;
+  }
+  storage_[n.outputs[0]] = to;
+  return true;
+}
+
+}  // namespace pliant::emit

@@ -1,0 +1,240 @@
+// Sequences and optionals: each lies in a list register, and every operator on them is a call of the runtime. What has a
+// tensor's sizes depend on an element is two calls, one that reads the sizes and, in the epoch they begin, one that fills
+// the planned memory.
+#include <algorithm>
+
+#include "emit/emitter.h"
+
+namespace pliant::emit {
+namespace {
+
+// The runtime's modes of a position (runtime/list_externs.def).
+enum class Position : int64_t { End, Integer, Input, Optional };
+
+size_t position_input(const Node& n) { return n.op == "seq.insert" ? 2 : 1; }
+
+bool holds(const std::vector<ValueId>& values, ValueId v) {
+  return std::find(values.begin(), values.end(), v) != values.end();
+}
+
+bool uses(const Node& n, ValueId v) {
+  if (holds(n.inputs, v)) return true;
+  for (const auto& r : n.regions)
+    if (holds(r->results, v) || std::any_of(r->nodes.begin(), r->nodes.end(), [&](const Node& m) { return uses(m, v); }))
+      return true;
+  return false;
+}
+
+}  // namespace
+
+uint32_t Emitter::list_of(ValueId v) {
+  auto [it, is_new] = lists_.emplace(v, prog().list_count);
+  if (is_new) ++prog().list_count;
+  return it->second;
+}
+
+void Emitter::describe_list(artifact::TensorDesc& d, ValueId v) {
+  using Kind = artifact::TensorDesc::Kind;
+  const graph::Type& type = f_.value(v).type;
+  const graph::Type* held = graph::optional_element(type);
+  d.kind = held == nullptr ? Kind::Sequence : held->tensor() != nullptr ? Kind::Optional : Kind::OptionalSequence;
+  d.list = list_of(v);
+  const TensorType& t = graph::element_of(type);
+  d.dtype = t.dtype;
+  d.any_rank = t.rank != graph::Rank::Known;
+  for (Dim x : t.shape) {
+    bool is_any = graph::is_any_size(x);
+    d.axes.push_back({artifact::imm(x.is_const() ? x.const_value() : artifact::kAnySize), is_any ? "?" : x.str()});
+  }
+}
+
+artifact::ExternDesc Emitter::list_call(const Node& n, const std::string& symbol) {
+  artifact::ExternDesc x;
+  x.symbol = symbol;
+  x.where = describe(n.loc);
+  return x;
+}
+
+void Emitter::add_list_call(artifact::ExternDesc x) {
+  prog().externs.push_back(std::move(x));
+  append(Opcode::Extern, prog().externs.size() - 1);
+}
+
+void Emitter::add_tensor_input(artifact::ExternDesc& x, ValueId v) {
+  const TensorType& t = f_.tensor_type(v);
+  x.inputs.push_back(arg_of_value(v));
+  std::vector<artifact::Int> shape;
+  for (Dim d : t.shape) shape.push_back(slots_.of(d));
+  x.input_shapes.push_back(std::move(shape));
+  x.input_dtypes.push_back(t.dtype);
+}
+
+void Emitter::add_position(artifact::ExternDesc& x, const Node& n, size_t input) {
+  const auto* given = n.attrs.find("position");
+  Position mode = n.op == "opt.get"                                        ? Position::Optional
+                  : given != nullptr                                       ? Position::Integer
+                  : input < n.inputs.size() && n.inputs[input] != kNoValue ? Position::Input
+                                                                           : Position::End;
+  if (mode == Position::Input) add_tensor_input(x, n.inputs[input]);
+  x.ints.push_back(artifact::imm(static_cast<int64_t>(mode)));
+  x.ints.push_back(given != nullptr ? slots_.of(std::get<Dim>(*given)) : artifact::imm(0));
+}
+
+// A register is read before any is written: a value that is moved elsewhere and overwritten goes through a spare one.
+void Emitter::move_lists(const std::vector<ListMove>& moves) {
+  auto emit = [&](const char* symbol, std::vector<uint32_t> in, std::vector<uint32_t> out) {
+    artifact::ExternDesc x;
+    x.symbol = symbol;
+    x.list_inputs = std::move(in);
+    x.list_outputs = std::move(out);
+    add_list_call(std::move(x));
+  };
+  auto is_written = [&](uint32_t r) {
+    return std::any_of(moves.begin(), moves.end(), [&](const ListMove& m) { return list_of(m.to) == r; });
+  };
+  std::map<uint32_t, uint32_t> spare;
+  std::set<uint32_t> to_clear;
+  for (const ListMove& m : moves) {
+    uint32_t from = list_of(m.from), to = list_of(m.to);
+    if (from == to) continue;
+    if (is_written(from)) {
+      if (spare.emplace(from, prog().list_count).second) emit("sequence_copy", {from}, {prog().list_count++});
+    } else if (!m.keeps) {
+      to_clear.insert(from);
+    }
+  }
+  for (const ListMove& m : moves) {
+    uint32_t from = list_of(m.from), to = list_of(m.to);
+    if (from == to) continue;
+    auto it = spare.find(from);
+    emit("sequence_copy", {it != spare.end() ? it->second : from}, {to});
+  }
+  for (const auto& [from, register_] : spare) to_clear.insert(register_);
+  for (uint32_t r : to_clear) emit("sequence_clear", {}, {r});
+}
+
+void Emitter::drop_lists(const std::vector<Node>& nodes, size_t i, const graph::Region* region) {
+  if (lists_.empty() || (region == nullptr && &nodes != &f_.nodes)) return;
+  const std::vector<ValueId>& results = region != nullptr ? region->results : f_.results;
+  std::set<ValueId> candidates;
+  auto add = [&](const std::vector<ValueId>& values) {
+    for (ValueId v : values)
+      if (v != kNoValue && lists_.count(v)) candidates.insert(v);
+  };
+  add(nodes[i].inputs);
+  add(nodes[i].outputs);
+  for (ValueId v : candidates) {
+    bool is_needed = holds(results, v);
+    for (size_t k = i + 1; !is_needed && k < nodes.size(); ++k) is_needed = uses(nodes[k], v);
+    // What comes from an enclosing scope may be used in the next iteration.
+    bool is_own = region != nullptr && holds(region->params, v);
+    for (size_t k = 0; !is_own && k <= i; ++k) is_own = holds(nodes[k].outputs, v);
+    if (is_needed || !is_own) continue;
+    artifact::ExternDesc x = list_call(nodes[i], "sequence_clear");
+    x.list_outputs = {list_of(v)};
+    add_list_call(std::move(x));
+  }
+}
+
+void Emitter::emit_list_read(const Node& n, const std::string& shape_symbol, const std::string& symbol) {
+  ValueId out = n.outputs[0];
+  const graph::Shape& shape = f_.tensor_type(out).shape;
+  bool joins = n.op == "seq.concat";
+  auto begin = [&](const std::string& name) {
+    artifact::ExternDesc x = list_call(n, name);
+    x.list_inputs = {list_of(n.inputs[0])};
+    if (joins) {
+      auto rank = static_cast<int64_t>(shape.size());
+      int64_t axis = n.attrs.int_or("axis", 0);
+      x.ints = {artifact::imm(axis < 0 ? axis + rank : axis), artifact::imm(n.attrs.bool_or("new_axis", false))};
+    } else {
+      add_position(x, n, position_input(n));
+    }
+    return x;
+  };
+  artifact::ExternDesc sizes = begin(shape_symbol);
+  sizes.ints.push_back(artifact::imm(static_cast<int64_t>(shape.size())));
+  std::vector<expr::SymbolId> fresh;
+  for (size_t k = 0; k < shape.size(); ++k) {
+    auto s = shape[k].as_symbol();
+    if (!s || slots_.knows(*s)) continue;
+    sizes.ints.push_back(artifact::imm(static_cast<int64_t>(k)));
+    fresh.push_back(*s);
+  }
+  if (!fresh.empty()) {
+    uint32_t epoch = new_epoch();
+    for (expr::SymbolId s : fresh) sizes.result_slots.push_back(slots_.add_symbol(s, epoch));
+    add_list_call(std::move(sizes));
+    start_epoch(epoch);
+  }
+  artifact::ExternDesc x = begin(symbol);
+  for (Dim d : shape) x.ints.push_back(slots_.of(d));
+  define_value(out, true);
+  x.outputs.push_back(arg_of(storage_[out]));
+  x.output_dtypes.push_back(f_.tensor_type(out).dtype);
+  add_list_call(std::move(x));
+}
+
+Status Emitter::emit_list(const Node& n) {
+  ValueId out = n.outputs[0];
+  if (!unit_.module.functions.empty() && unit_.module.functions[0].get() != &f_)
+    return make_error("unsupported-type", describe(n.loc),
+                      "sequences and optionals in functions that are called are not supported");
+  if (n.op == "seq.concat") {
+    emit_list_read(n, "sequence_concat_shape", "sequence_concat");
+    return ok();
+  }
+  if (n.op == "seq.at" || (n.op == "opt.get" && !is_list(out))) {
+    emit_list_read(n, "sequence_shape", "sequence_at");
+    return ok();
+  }
+  const std::map<std::string, std::string> symbols{{"seq.empty", "sequence_empty"}, {"seq.insert", "sequence_insert"},
+                                                   {"seq.erase", "sequence_erase"}, {"seq.length", "sequence_length"},
+                                                   {"seq.split", "sequence_split"}, {"opt.none", "sequence_clear"},
+                                                   {"opt.get", "optional_get"},     {"opt.has", "optional_has"}};
+  if (n.op == "seq.construct" || n.op == "opt.some") {
+    if (is_list(n.inputs[0])) {
+      move_lists({{n.inputs[0], out, true}});
+      return ok();
+    }
+    artifact::ExternDesc empty = list_call(n, "sequence_empty");
+    empty.list_outputs = {list_of(out)};
+    add_list_call(std::move(empty));
+    for (ValueId v : n.inputs) {
+      artifact::ExternDesc x = list_call(n, "sequence_insert");
+      add_tensor_input(x, v);
+      x.ints = {artifact::imm(static_cast<int64_t>(Position::End)), artifact::imm(0)};
+      x.list_inputs = x.list_outputs = {list_of(out)};
+      add_list_call(std::move(x));
+    }
+    return ok();
+  }
+  auto found = symbols.find(n.op);
+  PLIANT_CHECK(found != symbols.end()) << "no code for " << n.op;
+  artifact::ExternDesc x = list_call(n, found->second);
+  for (ValueId v : n.inputs)
+    if (v != kNoValue && is_list(v)) x.list_inputs.push_back(list_of(v));
+  if (n.op == "seq.insert") add_tensor_input(x, n.inputs[1]);
+  if (n.op == "seq.insert" || n.op == "seq.erase") add_position(x, n, position_input(n));
+  if (n.op == "seq.split") {
+    for (ValueId v : n.inputs)
+      if (v != kNoValue) add_tensor_input(x, v);
+    auto rank = static_cast<int64_t>(f_.tensor_type(n.inputs[0]).shape.size());
+    int64_t axis = n.attrs.int_or("axis", 0);
+    const auto* chunk = n.attrs.find("chunk");
+    bool keeps = chunk == nullptr || n.attrs.bool_or("keepdims", true) || !std::get<Dim>(*chunk).is_const(1);
+    x.ints = {artifact::imm(axis < 0 ? axis + rank : axis), artifact::imm(keeps),
+              chunk != nullptr ? slots_.of(std::get<Dim>(*chunk)) : artifact::imm(0)};
+  }
+  if (is_list(out)) {
+    x.list_outputs.push_back(list_of(out));
+  } else {
+    define_value(out, true);
+    x.outputs.push_back(arg_of(storage_[out]));
+    x.output_dtypes.push_back(f_.tensor_type(out).dtype);
+  }
+  add_list_call(std::move(x));
+  return ok();
+}
+
+}  // namespace pliant::emit
