@@ -28,6 +28,14 @@ bool uses_value(const Node& n, const std::set<ValueId>& values) {
 
 }  // namespace
 
+ValueId RegionLowering::source_of(const graph::Region& r, ValueId v) const {
+  for (size_t i = r.nodes.size(); i-- > 0;) {
+    const Node& n = r.nodes[i];
+    if (n.outputs.size() == 1 && n.outputs[0] == v && is_whole_view(n)) v = n.inputs[0];
+  }
+  return v;
+}
+
 // Whether a node of the region itself computes the value, so that it can be told where to.
 bool RegionLowering::is_computed(const graph::Region& r, ValueId v) const {
   for (const Node& n : r.nodes) {
@@ -39,11 +47,9 @@ bool RegionLowering::is_computed(const graph::Region& r, ValueId v) const {
 }
 
 // concat(carried, x…) along the outermost axis that is not 1, which is how a carried value grows in place.
-bool RegionLowering::is_append(const Node& n, const Carried& c) const {
-  if (n.op != "array.concat" || n.outputs[0] != c.next || n.inputs[0] != c.param) return false;
-  for (size_t k = 1; k < n.inputs.size(); ++k)
-    if (n.inputs[k] == c.param) return false;
-  const auto& shape = f_.tensor_type(c.next).shape;
+bool RegionLowering::is_append(const graph::Region& r, const Node& n, const Carried& c) const {
+  if (n.op != "array.concat" || n.outputs[0] != c.source || source_of(r, n.inputs[0]) != c.param) return false;
+  const auto& shape = f_.tensor_type(c.source).shape;
   const auto rank = static_cast<int64_t>(shape.size());
   const int64_t axis = n.attrs.int_or("axis", 0);
   for (int64_t a = 0; a < (axis < 0 ? axis + rank : axis); ++a)
@@ -59,8 +65,8 @@ bool RegionLowering::updates_in_place(const graph::Region& r, const Carried& c) 
   for (const Node& n : r.nodes) {
     const bool uses = uses_value(n, same);
     if (producer && uses) return false;
-    if (!producer && std::find(n.outputs.begin(), n.outputs.end(), c.next) != n.outputs.end()) {
-      if (n.outputs.size() != 1 || !is_computed(r, c.next) || n.op == "core.if") return false;
+    if (!producer && std::find(n.outputs.begin(), n.outputs.end(), c.source) != n.outputs.end()) {
+      if (n.outputs.size() != 1 || !is_computed(r, c.source) || n.op == "core.if") return false;
       if (n.op != "core.fused" && !n.regions.empty()) return false;
       producer = &n;
       for (ValueId v : n.inputs)
@@ -95,11 +101,13 @@ std::vector<RegionLowering::Carried> RegionLowering::carry(const Node& n, const 
     c.init = parts.init(n, i);
     c.param = r.params[i];
     c.next = diverges ? c.param : parts.next(i);
+    c.source = source_of(r, c.next);
     c.output = n.outputs[i];
     c.dtype = f_.tensor_type(c.param).dtype;
     Dim elements = elements_of(c.param);
-    const bool appended = std::any_of(r.nodes.begin(), r.nodes.end(), [&](const Node& node) { return is_append(node, c); });
-    c.kind = c.next == c.param                                                  ? Carried::Kind::Same
+    const bool appended =
+        std::any_of(r.nodes.begin(), r.nodes.end(), [&](const Node& node) { return is_append(r, node, c); });
+    c.kind = c.source == c.param                                                ? Carried::Kind::Same
              : appended                                                         ? Carried::Kind::Append
              : elements == elements_of(c.next) && fits_local(c.dtype, elements) ? Carried::Kind::Register
              : elements == elements_of(c.next) && updates_in_place(r, c)        ? Carried::Kind::InPlace
@@ -170,21 +178,22 @@ void RegionLowering::plan_destinations(const LoopParts& parts, const std::vector
   const graph::Region& r = *parts.body;
   Dim index = iterations_.back().index;
   for (const Carried& c : carried) {
-    if (c.kind == Carried::Kind::Append) appends_[c.next] = c.base;
-    if ((c.kind == Carried::Kind::Double || c.kind == Carried::Kind::InPlace) && is_computed(r, c.next))
-      destinations_.emplace(c.next, c.at(index + 1));
+    if (c.kind == Carried::Kind::Append) appends_[c.source] = c.base;
+    if ((c.kind == Carried::Kind::Double || c.kind == Carried::Kind::InPlace) && is_computed(r, c.source))
+      destinations_.emplace(c.source, c.at(index + 1));
   }
   for (const Node& n : r.nodes)
     for (const Carried& c : carried) {
-      if (c.kind != Carried::Kind::Append || n.outputs.size() != 1 || n.outputs[0] != c.next) continue;
+      if (c.kind != Carried::Kind::Append || n.outputs.size() != 1 || n.outputs[0] != c.source) continue;
       Dim at = elements_of(c.param);
       for (size_t k = 1; k < n.inputs.size(); ++k) {
-        if (is_computed(r, n.inputs[k])) destinations_.emplace(n.inputs[k], Place{c.base.buffer, c.base.offset + at});
+        ValueId piece = source_of(r, n.inputs[k]);
+        if (is_computed(r, piece)) destinations_.emplace(piece, Place{c.base.buffer, c.base.offset + at});
         at = at + elements_of(n.inputs[k]);
       }
     }
   for (size_t i = 0; i < scans.size(); ++i) {
-    ValueId v = parts.scan(i);
+    ValueId v = source_of(r, parts.scan(i));
     if (is_computed(r, v)) destinations_.emplace(v, Place{scans[i].buffer, scans[i].offset + index * elements_of(v)});
   }
 }

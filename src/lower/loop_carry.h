@@ -20,6 +20,7 @@ struct RegionLowering::Carried {
   };
   Kind kind = Kind::Same;
   graph::ValueId init = 0, param = 0, next = 0, output = 0;
+  graph::ValueId source = 0;  // what `next` is, seen through views
   DType dtype = DType::F32;
   Place base;
   Dim half;  // Double: elements of a half
