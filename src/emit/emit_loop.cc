@@ -271,6 +271,9 @@ void Emitter::finish_loop(const Node& n, const graph::LoopParts& loop, const Loo
 }
 
 Status Emitter::emit_loop(const Node& n) {
+  if (options_.native_loops)
+    if (auto low = TRY(lower::lower_loop(f_, n, constants_, ctx_, target_, options_.lower)))
+      return emit_lowered(n, std::move(*low));
   const graph::LoopParts loop = graph::loop_parts(n);
   const graph::Region& body = *loop.body;
   const bool diverges = graph::diverges(body);

@@ -102,6 +102,15 @@ Status Emitter::emit_lowered(const Node& n, lower::LoweredNode low) {
     prog().calls.push_back(std::move(c));
     append(Opcode::Call, prog().calls.size() - 1);
   }
+  if (low.reads.empty()) return ok();
+  const uint32_t epoch = new_epoch();
+  for (const lower::SymbolRead& r : low.reads) {
+    const auto temporary = static_cast<size_t>(r.temporary);
+    prog().reads.push_back({arg_of(temporaries[temporary]), low.temporaries[temporary].dtype, r.element,
+                            slots_.add_symbol(r.symbol, epoch), describe(n.loc)});
+    append(Opcode::Read, prog().reads.size() - 1);
+  }
+  start_epoch(epoch);
   return ok();
 }
 
