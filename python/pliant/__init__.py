@@ -6,7 +6,7 @@
 """
 import os
 import sys
-from typing import NamedTuple, Tuple, Union
+from typing import NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
@@ -23,12 +23,27 @@ _NUMPY_NAMES = {"bool": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i
 _BF16 = _core.dtype_code("bf16")
 
 
+_KINDS = ("tensor", "sequence", "optional", "optional sequence")
+
+
 class TensorInfo(NamedTuple):
-    """An input or output: axes of the shape are numbers, or symbols and expressions over them as text."""
+    """An input or output: axes of the shape are numbers, or symbols and expressions over them as text.
+
+    `kind` is "tensor", "sequence" (a list of arrays), "optional" (an array or None) or "optional sequence" (a list or None).
+    dtype and shape are those of the arrays; "?" is a size that each array has for itself, a shape of None any rank."""
     name: str
     dtype: str
-    shape: Tuple[Union[int, str], ...]
+    shape: Optional[Tuple[Union[int, str], ...]]
     optional: bool = False
+    kind: str = "tensor"
+
+    @property
+    def type(self):
+        """As text: "float32[batch, 3]", "seq<float32[?, 3]>", "opt<seq<int64[*]>>"."""
+        text = f"{self.dtype}[{'*' if self.shape is None else ', '.join(map(str, self.shape))}]"
+        if self.kind.endswith("sequence"):
+            text = f"seq<{text}>"
+        return f"opt<{text}>" if self.kind.startswith("optional") else text
 
 
 def _bfloat16():
@@ -37,7 +52,12 @@ def _bfloat16():
 
 
 def _infos(rows):
-    return [TensorInfo(name, _NUMPY_NAMES[dtype], shape, optional) for name, dtype, shape, optional in rows]
+    return [TensorInfo(name, _NUMPY_NAMES[dtype], shape, optional, _KINDS[kind]) for name, dtype, shape, optional, kind in rows]
+
+
+def _array(row):
+    array, dtype = row
+    return array.view(_bfloat16()) if dtype == "bf16" else array
 
 
 class Executable:
@@ -53,7 +73,7 @@ class Executable:
 
     def __repr__(self):
         def show(infos):
-            return ", ".join(f"{i.name}: {i.dtype}[{', '.join(map(str, i.shape))}]" for i in infos)
+            return ", ".join(f"{i.name}: {i.type}" for i in infos)
         return f"<pliant.Executable ({show(self.inputs)}) -> ({show(self.outputs)})>"
 
     def _prepare(self, name, value):
@@ -73,15 +93,38 @@ class Executable:
             value = value.detach()
         return value, -1
 
+    def _prepare_list(self, name, value):
+        """What `_prepare` gives for each array of a sequence or optional, or None."""
+        kind = self._known[name].kind
+        if value is None or kind == "optional":
+            return None if value is None else [self._prepare(name, value)]
+        if not isinstance(value, (list, tuple)):
+            raise InputError(f"input '{name}' is a {kind}: expected a list of arrays, got {type(value)}")
+        return [self._prepare(name, element) for element in value]
+
     def _run(self, feed, memory_limit=0):
-        prepared = [self._prepare(name, value) for name, value in feed.items()]
-        rows = self._core.run(list(feed), [array for array, _ in prepared], [code for _, code in prepared],
-                              memory_limit)
-        return [array.view(_bfloat16()) if dtype == "bf16" else array for array, dtype in rows]
+        lists, tensors = {}, {}
+        for name, value in feed.items():
+            if name in self._known and self._known[name].kind != "tensor":
+                lists[name] = self._prepare_list(name, value)
+            else:
+                tensors[name] = self._prepare(name, value)
+        rows = self._core.run(list(tensors), [array for array, _ in tensors.values()], [code for _, code in tensors.values()],
+                              list(lists), list(lists.values()), memory_limit)
+        return [self._value(info, row) for info, row in zip(self.outputs, rows)]
+
+    @staticmethod
+    def _value(info, row):
+        if info.kind == "tensor":
+            return _array(row)
+        if row is None:
+            return None
+        return _array(row[0]) if info.kind == "optional" else [_array(element) for element in row]
 
     def run(self, inputs=None, *, memory_limit=None):
         """Runs once. With a dict (or a sequence in the inputs' order): returns a dict of output name -> numpy array. Without:
         uses what `set_input` gave and keeps the outputs for `get_output`.
+        Sequences are lists of arrays, both ways, and an optional without a value is None.
         A run that needs more than `memory_limit` bytes of intermediate tensors and outputs ends with a MemoryLimitError."""
         if inputs is None:
             self._got = self._run(self._set, memory_limit or 0)

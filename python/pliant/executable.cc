@@ -49,17 +49,52 @@ nb::dlpack::dtype dtype_for(int t) {
   return make(nb::dlpack::dtype_code::Float);
 }
 
+// The tensors that one input is made of, held while a run reads them.
+struct HeldTensors {
+  std::vector<AnyArray> arrays;
+  std::vector<std::vector<int64_t>> shapes;
+  std::vector<pliant_input> inputs;
+
+  explicit HeldTensors(size_t count) : arrays(count), shapes(count), inputs(count) {}
+  // `label` names it in messages; `dtype` replaces what the array shows, unless it is negative.
+  void hold(size_t i, const std::string& label, nb::handle given, int dtype) {
+    if (!nb::try_cast(given, arrays[i])) {
+      throw InputError("input " + label + " is no array: expected an array in CPU memory of a numeric dtype, got " +
+                       nb::cast<std::string>(nb::str(given.type())));
+    }
+    for (size_t k = 0; k < arrays[i].ndim(); ++k) shapes[i].push_back(static_cast<int64_t>(arrays[i].shape(k)));
+    if (dtype < 0) dtype = dtype_from(arrays[i].dtype());
+    if (dtype < 0) throw InputError("input " + label + ": its dtype is not one that models have");
+    inputs[i] = {nullptr, arrays[i].data(), dtype, static_cast<int32_t>(arrays[i].ndim()), shapes[i].data()};
+  }
+};
+
 // The outputs of one run; releases what was not handed to Python.
 struct OutputSet {
   std::vector<pliant_output> raw;
-  explicit OutputSet(size_t count) : raw(count) {}
+  std::vector<pliant_list*> lists;
+  explicit OutputSet(size_t count) : raw(count), lists(count) {}
   OutputSet(const OutputSet&) = delete;
   OutputSet& operator=(const OutputSet&) = delete;
   ~OutputSet() {
     for (pliant_output& o : raw) pliant_release_buffer(o.buffer);
+    for (pliant_list* list : lists) pliant_release_list(list);
   }
   nb::object take(size_t i) {
-    pliant_output& o = raw[i];
+    const pliant_list* list = lists[i];
+    if (list == nullptr) return take(raw[i]);
+    if (!pliant_list_is_present(list)) return nb::none();
+    nb::list elements;
+    for (size_t k = 0; k < pliant_list_size(list); ++k) {
+      pliant_output o{};
+      if (pliant_list_get(list, k, &o) != PLIANT_OK) throw_status(PLIANT_RUN_FAULT, "");
+      elements.append(take(o));
+    }
+    return elements;
+  }
+
+ private:
+  static nb::object take(pliant_output& o) {
     nb::capsule owner(o.buffer, [](void* p) noexcept { pliant_release_buffer(static_cast<pliant_buffer*>(p)); });
     o.buffer = nullptr;
     std::vector<size_t> shape(o.shape, o.shape + o.rank);
@@ -118,7 +153,9 @@ nb::list Executable::describe(size_t count, pliant_status (*read)(const pliant_m
         shape.append(info.symbols[k]);
       }
     }
-    result.append(nb::make_tuple(info.name, pliant_dtype_name(info.dtype), nb::tuple(shape), info.optional != 0));
+    nb::object axes = nb::none();
+    if (info.any_rank == 0) axes = nb::tuple(shape);
+    result.append(nb::make_tuple(info.name, pliant_dtype_name(info.dtype), axes, info.optional != 0, info.kind));
   }
   return result;
 }
@@ -165,21 +202,25 @@ nb::dict Executable::stats() const {
 }
 
 nb::list Executable::run(const std::vector<std::string>& names, nb::list arrays, const std::vector<int>& dtypes,
-                         uint64_t memory_limit) const {
+                         const std::vector<std::string>& list_names, nb::list lists, uint64_t memory_limit) const {
   size_t count = names.size();
-  std::vector<AnyArray> held(count);
-  std::vector<std::vector<int64_t>> shapes(count);
-  std::vector<pliant_input> inputs(count);
+  HeldTensors tensors(count);
   for (size_t i = 0; i < count; ++i) {
-    nb::handle given = arrays[i];
-    if (!nb::try_cast(given, held[i])) {
-      throw InputError("input '" + names[i] + "' is no array: expected an array in CPU memory of a numeric dtype, got " +
-                       nb::cast<std::string>(nb::str(given.type())));
+    tensors.hold(i, "'" + names[i] + "'", arrays[i], dtypes[i]);
+    tensors.inputs[i].name = names[i].c_str();
+  }
+  std::vector<HeldTensors> elements;
+  std::vector<pliant_list_input> list_inputs;
+  elements.reserve(list_names.size());
+  for (size_t i = 0; i < list_names.size(); ++i) {
+    nb::object given = lists[i];
+    elements.emplace_back(given.is_none() ? 0 : nb::len(given));
+    HeldTensors& held = elements.back();
+    for (size_t k = 0; k < held.inputs.size(); ++k) {
+      nb::object array = given[k][0];
+      held.hold(k, "'" + list_names[i] + "' element " + std::to_string(k), array, nb::cast<int>(given[k][1]));
     }
-    for (size_t k = 0; k < held[i].ndim(); ++k) shapes[i].push_back(static_cast<int64_t>(held[i].shape(k)));
-    int dtype = dtypes[i] >= 0 ? dtypes[i] : dtype_from(held[i].dtype());
-    if (dtype < 0) throw InputError("input '" + names[i] + "': its dtype is not one that models have");
-    inputs[i] = {names[i].c_str(), held[i].data(), dtype, static_cast<int32_t>(held[i].ndim()), shapes[i].data()};
+    list_inputs.push_back({list_names[i].c_str(), !given.is_none(), held.inputs.size(), held.inputs.data()});
   }
   OutputSet outputs(pliant_output_count(model_.get()));
   pliant_status status;
@@ -188,10 +229,13 @@ nb::list Executable::run(const std::vector<std::string>& names, nb::list arrays,
   options.struct_size = sizeof(options);
   options.stop = &stop;
   options.memory_limit = memory_limit;
+  options.lists = list_inputs.data();
+  options.list_count = list_inputs.size();
+  options.list_outputs = outputs.lists.data();
   {
     InterruptScope interrupt(stop);
     nb::gil_scoped_release unlocked;
-    status = pliant_run_with(model_.get(), inputs.data(), count, outputs.raw.data(), outputs.raw.size(), &options);
+    status = pliant_run_with(model_.get(), tensors.inputs.data(), count, outputs.raw.data(), outputs.raw.size(), &options);
   }
   if (status == PLIANT_CANCELLED && PyErr_CheckSignals() != 0) throw nb::python_error();
   if (status != PLIANT_OK) throw_status(status, "");

@@ -43,15 +43,15 @@ class Executable {
   Executable(const void* bytes, size_t size, int threads, uint64_t memory_limit);
   Executable(const std::string& path, int threads, uint64_t memory_limit);
 
-  // (name, dtype, shape of numbers and symbols, optional) of each
+  // (name, dtype, shape of numbers and symbols or None where the rank is open, optional, kind) of each
   nanobind::list inputs() const { return describe(pliant_input_count(model_.get()), &pliant_describe_input); }
   nanobind::list outputs() const { return describe(pliant_output_count(model_.get()), &pliant_describe_output); }
   nanobind::dict info() const;
   nanobind::dict stats() const;
-  // `dtypes[i]` replaces the dtype that array i shows, unless it is negative. Outputs come as (array, dtype); bf16 as u16.
-  // `memory_limit` of 0: as loaded.
+  // `dtypes[i]` replaces the dtype that array i shows, unless it is negative. Sequences and optionals are None or lists of
+  // (array, dtype). Outputs come as (array, dtype), bf16 as u16, or as None or lists of those. `memory_limit` of 0: as loaded.
   nanobind::list run(const std::vector<std::string>& names, nanobind::list arrays, const std::vector<int>& dtypes,
-                     uint64_t memory_limit) const;
+                     const std::vector<std::string>& list_names, nanobind::list lists, uint64_t memory_limit) const;
   void cancel() const { pliant_cancel(model_.get()); }
   void save(const std::string& path) const;
 
