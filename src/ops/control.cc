@@ -186,12 +186,18 @@ class LoopBuilder {
   }
 
   Result<LoopValues> run() {
-    Status built = build();
-    if (!built.ok()) {
-      // What was taken for invariant may be what is wrong.
-      if (!set_all_fresh() || !build().ok()) return std::move(built.error());
+    bool all_fresh = false;
+    for (bool stable = false; !stable;) {
+      Status built = build();
+      // What was taken for invariant or affine may be what is wrong.
+      if (!built.ok() && !all_fresh && set_all_fresh()) {
+        all_fresh = true;
+        if (build().ok()) built = ok();
+      }
+      if (!built.ok()) return std::move(built.error());
+      bool changed = TRY(promote());
+      stable = !changed && !given_.again;
     }
-    while (TRY(promote()) || given_.again) TRY(build());
     return finish();
   }
 

@@ -108,7 +108,8 @@ bool ImportState::is_open(uint32_t region) const {
 }
 
 void ImportState::leave_region() {
-  for (auto& [value, known] : regions.back().learned) value->known = std::move(known);
+  auto& learned = regions.back().learned;
+  for (; !learned.empty(); learned.pop_back()) learned.back().first->known = std::move(learned.back().second);
   regions.pop_back();
 }
 

@@ -33,22 +33,31 @@ class Finder {
       for (size_t k = 0; k < n.inputs.size(); ++k) {
         if (passes || (k < 32 && (row->shape_inputs >> k & 1u) != 0)) names.insert(n.inputs[k]);
       }
-    } else if (n.op_type == "If") {
-      for (const AttributeProto& a : n.attributes) {
-        for (const auto& g : a.graphs) visit_graph(*g, n, opsets, names, depth);
-      }
+    } else if (n.domain.empty() && (n.op_type == "If" || n.op_type == "Loop" || n.op_type == "Scan")) {
+      visit_control(n, opsets, names, depth);
     } else if (const FunctionProto* f = find_function(model_, n)) {
       visit_call(*f, n, names, depth);
     }
   }
 
-  void visit_graph(const GraphProto& g, const NodeProto& n, const OpsetImports& opsets, Names& names, int depth) {
-    std::vector<std::string_view> outputs;
-    for (size_t k = 0; k < g.outputs.size(); ++k) {
-      outputs.push_back(g.outputs[k].name);
-      if (k < n.outputs.size() && names.count(n.outputs[k])) names.insert(g.outputs[k].name);
+  // A condition and a number of iterations are sizes. The outputs of branches and bodies are the node's, behind the next
+  // condition of a Loop; the inputs of a body are the node's, in order.
+  void visit_control(const NodeProto& n, const OpsetImports& opsets, Names& names, int depth) {
+    if (n.op_type != "Scan" && !n.inputs.empty()) names.insert(n.inputs[0]);
+    size_t skipped = n.op_type == "Loop" ? 1 : 0;
+    for (const AttributeProto& a : n.attributes) {
+      for (const auto& g : a.graphs) {
+        std::vector<std::string_view> outputs;
+        for (size_t k = 0; k < g->outputs.size(); ++k) {
+          outputs.push_back(g->outputs[k].name);
+          if (k >= skipped && k - skipped < n.outputs.size() && names.count(n.outputs[k - skipped]))
+            names.insert(g->outputs[k].name);
+        }
+        visit(g->nodes, outputs, opsets, names, depth + 1);
+        for (size_t k = 2; k < g->inputs.size() && k < n.inputs.size() && n.op_type == "Loop"; ++k)
+          if (names.count(g->inputs[k].name)) names.insert(n.inputs[k]);
+      }
     }
-    visit(g.nodes, outputs, opsets, names, depth + 1);
   }
 
   void visit_call(const FunctionProto& f, const NodeProto& n, Names& names, int depth) {

@@ -1,5 +1,7 @@
 #include "frontend/onnx/importer.h"
 
+#include <algorithm>
+
 #include "frontend/onnx/order.h"
 #include "frontend/onnx/table.h"
 #include "graph/list_type.h"
@@ -61,15 +63,21 @@ void Importer::add_initializers(const GraphProto& g, Scope& scope) {
     auto v = std::make_shared<Value>();
     v->name = t.name;
     v->pending = &t;
+    v->is_initializer = true;
     v->loc = Loc::make_named(v->name, "onnx.Initializer");
     scope.values.emplace(t.name, std::move(v));
   }
   for (std::string_view name : g.sparse_initializers) {
     auto v = std::make_shared<Value>();
     v->name = name;
+    v->is_initializer = true;
     v->loc = Loc::make_named(v->name, "onnx.Initializer");
     scope.values.emplace(name, std::move(v));
   }
+}
+
+void Importer::load_if_pending(Value& v) {
+  if (v.is_initializer && !v.constant && !v.broken) load(v);
 }
 
 void Importer::load(Value& v) {
@@ -78,13 +86,17 @@ void Importer::load(Value& v) {
     v.broken = true;
     return report(make_error("unsupported-type", label, "sparse initialisers are not supported"));
   }
-  auto loaded = state_.loader.load(*v.pending, label);
-  v.pending = nullptr;
-  if (!loaded.ok()) {
-    v.broken = true;
-    return report(std::move(loaded.error()));
+  graph::ConstantPtr& constant = loaded_[v.pending];
+  if (constant == nullptr) {
+    auto loaded = state_.loader.load(*v.pending, label);
+    if (!loaded.ok()) {
+      v.broken = true;
+      return report(std::move(loaded.error()));
+    }
+    constant = loaded.take();
   }
-  v.constant = loaded.take();
+  v.pending = nullptr;
+  v.constant = constant;
   graph::Shape shape;
   for (int64_t d : v.constant->shape) shape.push_back(ctx_->constant(d));
   v.type = graph::make_tensor_type(v.constant->dtype, std::move(shape));
@@ -129,7 +141,8 @@ void Importer::note_unsupported(const NodeProto& n, const std::string& name, con
   u.domain = n.domain.empty() ? "ai.onnx" : std::string(n.domain);
   u.op = n.op_type;
   u.opset = version_of(*scope.opsets, n.domain);
-  u.nodes.push_back(name);
+  // Bodies are imported several times.
+  if (std::find(u.nodes.begin(), u.nodes.end(), name) == u.nodes.end()) u.nodes.push_back(name);
 }
 
 void Importer::report_unsupported() {
@@ -146,17 +159,39 @@ void Importer::report_unsupported() {
   state_.errors.insert(state_.errors.begin(), all.begin(), all.end());
 }
 
-void Importer::import_nodes(const std::vector<NodeProto>& nodes, const std::vector<std::string_view>& outputs,
-                            Scope& scope) {
-  Order order = order_nodes(nodes, outputs, [&](std::string_view name) { return scope.find(name) != nullptr; });
-  if (!order.errors.empty()) {
-    state_.errors.insert(state_.errors.end(), order.errors.begin(), order.errors.end());
-    return;
-  }
-  for (size_t i : order.indices) import_node(nodes[i], i, scope);
+void Importer::import_graph(Frame& frame) {
+  Order order =
+      order_nodes(*frame.nodes, frame.outputs, [&](std::string_view name) { return frame.scope->find(name) != nullptr; });
+  state_.errors.insert(state_.errors.end(), order.errors.begin(), order.errors.end());
+  if (!order.errors.empty()) return;
+  frame.order = std::move(order.indices);
+  import_rest(frame);
 }
 
-void Importer::import_node(const NodeProto& n, size_t index, Scope& scope) {
+void Importer::import_rest(Frame& frame) {
+  while (frame.next < frame.order.size() && !extends_) {
+    size_t i = frame.order[frame.next++];
+    import_node((*frame.nodes)[i], i, frame);
+  }
+}
+
+std::optional<std::vector<ValueRef>> Importer::outputs_of(const Frame& frame, Conversion& c, const std::string& what) {
+  std::vector<ValueRef> out;
+  for (std::string_view name : frame.outputs) {
+    ValueRef v = frame.scope->find(name);
+    if (!v) {
+      report(c.fail("missing-value", what + " gives '" + std::string(name) + "', which nothing defines"));
+      return std::nullopt;
+    }
+    load_if_pending(*v);
+    if (v->broken) return std::nullopt;
+    out.push_back(std::move(v));
+  }
+  return out;
+}
+
+void Importer::import_node(const NodeProto& n, size_t index, Frame& frame) {
+  Scope& scope = *frame.scope;
   std::string name = scope.prefix + node_name(n, index);
   LocPtr loc = Loc::make_named(name, op_name(n));
   int64_t opset = version_of(*scope.opsets, n.domain);
@@ -164,15 +199,18 @@ void Importer::import_node(const NodeProto& n, size_t index, Scope& scope) {
   std::vector<ValueRef> inputs = resolve_inputs(n, loc, scope, broken);
   const Row* row = find_row(n.domain, n.op_type, opset);
   const FunctionProto* function = row == nullptr ? find_function(model_, n) : nullptr;
-  bool is_if = n.domain.empty() && n.op_type == "If";
-  if (row == nullptr && function == nullptr && !is_if) {
+  bool is_if = n.domain.empty() && n.op_type == "If", is_loop = n.domain.empty() && n.op_type == "Loop",
+       is_scan = n.domain.empty() && n.op_type == "Scan";
+  if (row == nullptr && function == nullptr && !is_if && !is_loop && !is_scan) {
     note_unsupported(n, name, scope);
     return bind_broken(n, scope);
   }
   if (broken) return bind_broken(n, scope);
   Conversion c(state_, n, opset, loc, inputs, scope.attributes);
-  if (is_if) return import_if(c, scope);
-  if (function != nullptr) return inline_function(*function, c, inputs, scope);
+  if (is_if) return import_if(c, frame);
+  if (is_loop) return import_loop(c, scope);
+  if (is_scan) return import_scan(c, scope);
+  if (function != nullptr) return inline_function(*function, c, inputs, frame);
   convert(*row, c, scope);
 }
 
@@ -235,36 +273,8 @@ void Importer::convert_list(const Row& row, Conversion& c, Scope& scope) {
   }
 }
 
-// Only the arm that a constant condition takes is imported.
-void Importer::import_if(Conversion& c, Scope& scope) {
-  const Known* cond = c.known(0);
-  auto value = cond != nullptr ? cond->ints() : std::nullopt;
-  if (!value || value->size() != 1) {
-    note_unsupported(c.node, c.loc->name, scope);
-    return bind_broken(c.node, scope);
-  }
-  const AttributeProto* arm = c.attr((*value)[0] != 0 ? "then_branch" : "else_branch");
-  if (arm == nullptr || arm->graphs.size() != 1 || arm->graphs[0]->outputs.size() != c.output_count()) {
-    report(c.fail("malformed-model", "its branches do not give " + std::to_string(c.output_count()) + " outputs"));
-    return bind_broken(c.node, scope);
-  }
-  const GraphProto& g = *arm->graphs[0];
-  Scope inner{&scope, {}, scope.opsets, scope.attributes, scope.prefix, scope.depth + 1};
-  add_initializers(g, inner);
-  size_t errors_before = state_.errors.size();
-  import_nodes(g.nodes, output_names(g), inner);
-  if (state_.errors.size() != errors_before) return bind_broken(c.node, scope);
-  for (size_t k = 0; k < g.outputs.size(); ++k) {
-    ValueRef v = inner.find(g.outputs[k].name);
-    if (!v) {
-      report(c.fail("missing-value", "its branch gives '" + std::string(g.outputs[k].name) + "', which nothing defines"));
-      return bind_broken(c.node, scope);
-    }
-    bind(c.node, k, std::move(v), scope);
-  }
-}
-
-void Importer::inline_function(const FunctionProto& f, Conversion& c, const std::vector<ValueRef>& inputs, Scope& scope) {
+void Importer::inline_function(const FunctionProto& f, Conversion& c, const std::vector<ValueRef>& inputs, Frame& frame) {
+  Scope& scope = *frame.scope;
   if (scope.depth >= kMaxDepth || ++inlined_ > kMaxInlined) {
     report(c.fail("function-depth", "the model's functions call each other too deeply or too often"));
     return bind_broken(c.node, scope);
@@ -287,7 +297,9 @@ void Importer::inline_function(const FunctionProto& f, Conversion& c, const std:
       }
     }
   }
-  import_nodes(body, f.outputs, inner);
+  Frame called{&body, f.outputs, &inner, &frame, &c.node};
+  import_graph(called);
+  if (called.passed_over || extends_) return;
   for (size_t k = 0; k < f.outputs.size(); ++k) {
     if (!c.wants(k)) continue;
     ValueRef v = inner.find(f.outputs[k]);
@@ -331,7 +343,8 @@ Result<graph::Module> Importer::run(const ImportOptions& options) {
   make_inputs(options, scope);
   add_initializers(model_.graph, scope);
   if (!state_.errors.empty()) return Error{state_.errors};
-  import_nodes(model_.graph.nodes, output_names(model_.graph), scope);
+  Frame frame{&model_.graph.nodes, output_names(model_.graph), &scope};
+  import_graph(frame);
   report_unsupported();
   if (!state_.errors.empty()) return Error{state_.errors};
   TRY(set_results(scope));

@@ -7,6 +7,7 @@
 
 #include "frontend/onnx/conversion.h"
 #include "frontend/onnx/import.h"
+#include "ops/control.h"
 
 namespace pliant::frontend::onnx {
 
@@ -19,6 +20,23 @@ struct Scope {
   std::string prefix;  // of node names: the calls that led here, each followed by '/'
   int depth = 0;
   ValueRef find(std::string_view name) const;
+};
+
+// What is left of a graph: its nodes from `next` on. The graphs of one region that call each other (functions, and arms that
+// the enclosing graph goes on in) form a chain: the outputs of one are the outputs of the next one's node `call`, after
+// which that one goes on.
+struct Frame {
+  const std::vector<NodeProto>* nodes = nullptr;
+  std::vector<std::string_view> outputs;
+  Scope* scope = nullptr;
+  Frame* outer = nullptr;           // the next of the chain
+  const NodeProto* call = nullptr;  // of `outer`
+  std::vector<size_t> order{};
+  size_t next = 0;
+  // The outputs of `outer` are bound already: branches of different types went on into it.
+  bool passed_over = false;
+  // The region is an arm that can be imported again together with what follows it.
+  bool is_extensible = false;
 };
 
 class Importer {
@@ -42,15 +60,41 @@ class Importer {
   void check_options(const ImportOptions& options);
 
   void add_initializers(const GraphProto& g, Scope& scope);
-  void import_nodes(const std::vector<NodeProto>& nodes, const std::vector<std::string_view>& outputs, Scope& scope);
-  void import_node(const NodeProto& n, size_t index, Scope& scope);
+  void import_graph(Frame& frame);
+  void import_rest(Frame& frame);
+  void import_node(const NodeProto& n, size_t index, Frame& frame);
   void convert(const struct Row& row, Conversion& c, Scope& scope);
   void convert_list(const struct Row& row, Conversion& c, Scope& scope);
-  void import_if(Conversion& c, Scope& scope);
-  void inline_function(const FunctionProto& f, Conversion& c, const std::vector<ValueRef>& inputs, Scope& scope);
+  void inline_function(const FunctionProto& f, Conversion& c, const std::vector<ValueRef>& inputs, Frame& frame);
+  // The values of a finished graph's outputs; reports those that nothing defines.
+  std::optional<std::vector<ValueRef>> outputs_of(const Frame& frame, Conversion& c, const std::string& what);
+
+  // import_if.cc
+  struct Branch;
+  void import_if(Conversion& c, Frame& frame);
+  const GraphProto* branch_graph(Conversion& c, const char* name);
+  void import_taken_branch(Conversion& c, const GraphProto& g, Frame& frame);
+  std::optional<Error> import_branches(Conversion& c, const ops::Condition& condition, Frame& frame, size_t depth);
+  Result<std::optional<Values>> import_branch(Conversion& c, Frame& frame, size_t depth, Branch& branch);
+  Result<std::vector<ValueRef>> run_branch(Conversion& c, Frame& frame, size_t depth, const GraphProto& g);
+  void bind_branches(Conversion& c, Frame& frame, size_t depth, const Values& ids, const Branch& then,
+                     const Branch& otherwise, expr::SymbolId first);
+  std::optional<bool> decide(Dim condition) const;
+
+  // import_loop.cc, import_scan.cc
+  void import_loop(Conversion& c, Scope& scope);
+  void import_scan(Conversion& c, Scope& scope);
+  // The outputs of a body whose inputs are given; the faults of the body as one error, without diagnostics where they are
+  // reported elsewhere.
+  Result<std::vector<ValueRef>> run_body(Conversion& c, const GraphProto& g, std::vector<ValueRef> inputs, Scope& scope);
+  const GraphProto* body_graph(Conversion& c);
+  friend class LoopImport;
+  friend class ScanImport;
+
   // The inputs of a node with their initialisers loaded; sets `broken` when one is.
   std::vector<ValueRef> resolve_inputs(const NodeProto& n, const LocPtr& loc, Scope& scope, bool& broken);
   void load(Value& v);
+  void load_if_pending(Value& v);
   void bind(const NodeProto& n, size_t k, ValueRef v, Scope& scope);
   void bind_broken(const NodeProto& n, Scope& scope);
   void note_unsupported(const NodeProto& n, const std::string& name, const Scope& scope);
@@ -69,7 +113,13 @@ class Importer {
     std::vector<std::string> nodes;
   };
   std::map<std::string, Unsupported> unsupported_;
+  std::unordered_map<const TensorProto*, graph::ConstantPtr> loaded_;
   int64_t inlined_ = 0;
+  // Conditions that are decided in the branches being imported.
+  std::vector<std::pair<Dim, bool>> facts_;
+  // A branch's import stops: the If around it has to go on into what follows it.
+  bool extends_ = false;
+  int64_t repeated_ = 0;  // nodes imported into both branches of an If
 };
 
 }  // namespace pliant::frontend::onnx

@@ -1,0 +1,286 @@
+// If. A condition that is decided imports one branch in place. Otherwise both become regions of a core.if; where the
+// branches give values of different ranks or element types, what follows the If is imported into both, as far as needed.
+#include <algorithm>
+#include <deque>
+
+#include "frontend/onnx/importer.h"
+#include "graph/control.h"
+
+namespace pliant::frontend::onnx {
+namespace {
+
+// At most so many nodes are imported a second time because branches differ.
+constexpr int64_t kMostRepeated = 4096;
+
+std::vector<std::string_view> output_names(const GraphProto& g) {
+  std::vector<std::string_view> out;
+  for (const ValueInfoProto& v : g.outputs) out.push_back(v.name);
+  return out;
+}
+
+// Whether the If around the frame's region can be imported again together with what follows it.
+bool is_in_extensible_branch(const Frame& frame) {
+  const Frame* last = &frame;
+  while (last->outer != nullptr) last = last->outer;
+  return last->is_extensible;
+}
+
+// The graphs that the import goes on in when the frame's node has been imported, as many as `depth`.
+std::vector<Frame*> rest_of(Frame& frame, size_t depth) {
+  std::vector<Frame*> out;
+  for (Frame* f = &frame; f != nullptr && out.size() < depth; f = f->outer) out.push_back(f);
+  return out;
+}
+
+// x where the condition, as it is `holds`, says x == 0: the conditions of Equal are 1 - min(1, max(x, -x)).
+std::optional<Dim> zero_by(Dim condition, bool holds, expr::Context& ctx) {
+  Dim away = holds ? 1 - condition : condition;
+  if (away->terms.size() != 1 || away->terms[0].second != 1 || away->terms[0].first->factors.size() != 1)
+    return std::nullopt;
+  const auto& [atom, power] = away->terms[0].first->factors[0];
+  if (power != 1 || atom->kind != expr::AtomKind::Min || atom->args.size() != 2) return std::nullopt;
+  size_t one = atom->args[0].is_const(1) ? 0 : 1;
+  if (!atom->args[one].is_const(1)) return std::nullopt;
+  Dim distance = atom->args[1 - one];
+  for (const auto& [m, coefficient] : distance->terms) {
+    if (distance->terms.size() != 1 || coefficient != 1 || m->factors.size() != 1) break;
+    const expr::Atom& a = *m->factors[0].first;
+    if (a.kind == expr::AtomKind::Max && a.args.size() == 2 && a.args[0] == -a.args[1]) return a.args[0];
+  }
+  return ctx.proves_less_equal(ctx.constant(0), distance) ? std::optional(distance) : std::nullopt;
+}
+
+// A symbol and what it equals where x == 0.
+std::optional<std::pair<expr::SymbolId, Dim>> solve(Dim x) {
+  for (expr::SymbolId s : expr::symbols_of(x)) {
+    std::optional<Dim> c = expr::coefficient_of(x, s);
+    if (!c || !(c->is_const(1) || c->is_const(-1))) continue;
+    Dim rest = expr::substitute(x, {{s, x->ctx->constant(0)}});
+    return std::pair(s, c->is_const(1) ? -rest : rest);
+  }
+  return std::nullopt;
+}
+
+bool is_known_before(Dim d, expr::SymbolId first) {
+  for (expr::SymbolId s : expr::symbols_of(d))
+    if (s >= first) return false;
+  return true;
+}
+
+// What is known of the elements after the If, without the symbols of its branches (from `first` on).
+std::shared_ptr<const Known> join_known(const Known* a, const Known* b, std::optional<Dim> condition, expr::SymbolId first) {
+  if (a == nullptr || b == nullptr || a->dtype != b->dtype || a->shape != b->shape) return nullptr;
+  Known out = *a;
+  for (size_t k = 0; k < out.elements.size(); ++k) {
+    const Element &x = a->elements[k], &y = b->elements[k];
+    if (x.kind != Element::Kind::Int || y.kind != Element::Kind::Int) return nullptr;
+    if (!is_known_before(x.num, first) || !is_known_before(y.num, first)) return nullptr;
+    if (x.num == y.num) continue;
+    if (!condition) return nullptr;
+    out.elements[k] = Element::make_int(y.num + *condition * (x.num - y.num));
+  }
+  return std::make_shared<const Known>(std::move(out));
+}
+
+}  // namespace
+
+struct Importer::Branch {
+  const GraphProto* graph;
+  bool is_then;
+  std::optional<Dim> condition;
+  std::vector<ValueRef> outputs;   // when it is good
+  std::vector<Diagnostic> faults;  // why it can not run
+  bool failed = false;
+};
+
+std::optional<bool> Importer::decide(Dim condition) const {
+  auto truth = [&](Dim d) -> std::optional<bool> {
+    expr::Interval r = ctx_->range(d);
+    if (r.lo == 0 && r.hi == 0) return false;
+    if (r.lo > 0 || r.hi < 0) return true;
+    return std::nullopt;
+  };
+  if (auto known = truth(condition)) return known;
+  for (const auto& [fact, holds] : facts_) {
+    if (condition == fact || ctx_->proves_equal(condition, fact)) return holds;
+    if (ctx_->proves_equal(condition, 1 - fact)) return !holds;
+    std::optional<Dim> zero = zero_by(fact, holds, *ctx_);
+    auto solved = zero ? solve(*zero) : std::nullopt;
+    if (!solved) continue;
+    if (auto known = truth(expr::substitute(condition, {{solved->first, solved->second}}))) return known;
+  }
+  return std::nullopt;
+}
+
+const GraphProto* Importer::branch_graph(Conversion& c, const char* name) {
+  const AttributeProto* a = c.attr(name);
+  if (a == nullptr || a->graphs.size() != 1) {
+    report(c.fail("malformed-model", "it has no graph '" + std::string(name) + "'"));
+    return nullptr;
+  }
+  size_t count = a->graphs[0]->outputs.size();
+  if (count == c.output_count()) return a->graphs[0].get();
+  report(c.fail("malformed-model", "its '" + std::string(name) + "' gives " + std::to_string(count) +
+                                       " outputs but the node has " + std::to_string(c.output_count())));
+  return nullptr;
+}
+
+void Importer::import_if(Conversion& c, Frame& frame) {
+  const GraphProto *then = branch_graph(c, "then_branch"), *otherwise = branch_graph(c, "else_branch");
+  if (then == nullptr || otherwise == nullptr) return bind_broken(c.node, *frame.scope);
+  if (!c.has(0) || c.value(0).type.tensor() == nullptr || c.dtype(0) != DType::Bool) {
+    report(c.fail("wrong-type", "its condition is not a bool tensor"));
+    return bind_broken(c.node, *frame.scope);
+  }
+  ops::Condition condition;
+  const Known* known = c.known(0);
+  if (known != nullptr && known->elements.size() == 1 && known->elements[0].kind == Element::Kind::Int) {
+    condition.dim = known->elements[0].num;
+    if (auto taken = decide(*condition.dim)) return import_taken_branch(c, *taken ? *then : *otherwise, frame);
+  } else {
+    c.require_equal(c.count(c.shape(0)), c.num(1), "the condition has {a} elements, not one");
+    condition.value = c.in(0);
+  }
+  for (size_t depth = 0;; ++depth) {
+    std::optional<Error> differ = import_branches(c, condition, frame, depth);
+    if (!differ || extends_) return;
+    if (rest_of(frame, depth + 1).size() > depth) continue;
+    if (is_in_extensible_branch(frame)) {
+      extends_ = true;
+      return;
+    }
+    report(std::move(*differ));
+    return bind_broken(c.node, *frame.scope);
+  }
+}
+
+void Importer::import_taken_branch(Conversion& c, const GraphProto& g, Frame& frame) {
+  Scope& scope = *frame.scope;
+  Scope inner{&scope, {}, scope.opsets, scope.attributes, scope.prefix, scope.depth + 1};
+  add_initializers(g, inner);
+  size_t errors_before = state_.errors.size();
+  Frame taken{&g.nodes, output_names(g), &inner, &frame, &c.node};
+  import_graph(taken);
+  if (taken.passed_over || extends_) return;
+  if (state_.errors.size() != errors_before) return bind_broken(c.node, scope);
+  auto outputs = outputs_of(taken, c, "its branch");
+  if (!outputs) return bind_broken(c.node, scope);
+  for (size_t k = 0; k < outputs->size(); ++k) bind(c.node, k, (*outputs)[k], scope);
+}
+
+// The error of the branches' types when those differ; nothing when the outputs are bound or everything is reported.
+std::optional<Error> Importer::import_branches(Conversion& c, const ops::Condition& condition, Frame& frame, size_t depth) {
+  for (const Frame* f : rest_of(frame, depth)) repeated_ += static_cast<int64_t>(f->order.size() - f->next);
+  if (repeated_ > kMostRepeated)
+    return c.fail("arms-differ", "its branches give values of different types, and what follows is too large to repeat");
+  const AttributeProto *t = c.attr("then_branch"), *e = c.attr("else_branch");
+  Branch then{t->graphs[0].get(), true, condition.dim, {}, {}}, otherwise{e->graphs[0].get(), false, condition.dim, {}, {}};
+  expr::SymbolId first = ctx_->symbol_count();
+  auto ids = ops::append_if(
+      state_.builder, *ctx_, condition, [&] { return import_branch(c, frame, depth, then); },
+      [&] { return import_branch(c, frame, depth, otherwise); }, c.loc);
+  if (extends_) {
+    // A branch inside asks for it.
+    extends_ = false;
+    return c.fail("arms-differ", "its branches give values of different types");
+  }
+  if (!ids.ok() && ids.error().diagnostics[0].id == "arms-differ") return std::move(ids.error());
+  if (!ids.ok() || (then.failed && otherwise.failed)) {
+    if (!ids.ok()) report(std::move(ids.error()));
+    report({std::move(then.faults)});
+    report({std::move(otherwise.faults)});
+    bind_broken(c.node, *frame.scope);
+    return std::nullopt;
+  }
+  bind_branches(c, frame, depth, ids.value(), then, otherwise, first);
+  return std::nullopt;
+}
+
+Result<std::optional<Values>> Importer::import_branch(Conversion& c, Frame& frame, size_t depth, Branch& branch) {
+  size_t errors_before = state_.errors.size(), facts_before = facts_.size();
+  state_.enter_region();
+  if (branch.condition) facts_.emplace_back(*branch.condition, branch.is_then);
+  Result<std::vector<ValueRef>> outputs = run_branch(c, frame, depth, *branch.graph);
+  facts_.resize(facts_before, {Dim(), false});
+  std::optional<Values> ids;
+  if (extends_) {
+    state_.errors.resize(errors_before);
+    state_.leave_region();
+    return c.fail("arms-differ", "a branch inside its branches gives values of different types");
+  }
+  branch.failed = !outputs.ok() || state_.errors.size() != errors_before;
+  if (!branch.failed) {
+    branch.outputs = outputs.take();
+    ids.emplace();
+    for (const ValueRef& v : branch.outputs) ids->push_back(materialise(state_, *v));
+  } else {
+    branch.faults.assign(state_.errors.begin() + static_cast<int64_t>(errors_before), state_.errors.end());
+    state_.errors.resize(errors_before);
+    state_.builder.drop_region();
+    state_.builder.begin_region({});
+    std::string why =
+        branch.faults.empty() ? "it is not supported" : branch.faults[0].where + ": " + branch.faults[0].message;
+    std::string message = std::string("this branch can not run: ") + why;
+    state_.builder.append(graph::Node{"core.fail", {{"message", message}}, {}, {}, {}, c.loc});
+  }
+  state_.leave_region();
+  return ids;
+}
+
+// Imports the branch and as many of the graphs that follow as `depth` says, which are copied: each branch has its own.
+Result<std::vector<ValueRef>> Importer::run_branch(Conversion& c, Frame& frame, size_t depth, const GraphProto& g) {
+  std::vector<Frame*> rest = rest_of(frame, depth);
+  std::deque<Scope> scopes;
+  std::vector<Frame> chain(1);
+  for (const Frame* f : rest) {
+    scopes.push_back(*f->scope);
+    chain.push_back(*f);
+    chain.back().scope = &scopes.back();
+  }
+  for (Scope& s : scopes)
+    for (size_t k = 0; k < rest.size(); ++k)
+      if (s.parent == rest[k]->scope) s.parent = &scopes[k];
+  Scope& around = depth == 0 ? *frame.scope : scopes[0];
+  Scope inner{&around, {}, around.opsets, around.attributes, around.prefix, around.depth + 1};
+  add_initializers(g, inner);
+  chain[0] = Frame{&g.nodes, output_names(g), &inner, nullptr, &c.node};
+  for (size_t k = 0; k + 1 < chain.size(); ++k) chain[k].outer = &chain[k + 1];
+  chain.back().outer = nullptr;
+  chain.back().is_extensible = rest_of(frame, depth + 1).size() > depth || is_in_extensible_branch(frame);
+  import_graph(chain[0]);
+  for (size_t k = 0; k + 1 < chain.size() && !extends_; ++k) {
+    if (chain[k].passed_over) continue;
+    auto outputs = outputs_of(chain[k], c, "its branch");
+    if (!outputs) return Error{};
+    for (size_t i = 0; i < outputs->size(); ++i) bind(*chain[k].call, i, (*outputs)[i], *chain[k + 1].scope);
+    import_rest(chain[k + 1]);
+  }
+  if (extends_) return Error{};
+  auto outputs = outputs_of(chain.back(), c, "its branch");
+  if (!outputs) return Error{};
+  return std::move(*outputs);
+}
+
+// The If's values become the outputs of its node, or of the last of the graphs that its branches went on in.
+void Importer::bind_branches(Conversion& c, Frame& frame, size_t depth, const Values& ids, const Branch& then,
+                             const Branch& otherwise, expr::SymbolId first) {
+  std::vector<Frame*> rest = rest_of(frame, depth);
+  for (size_t k = 0; k < rest.size(); ++k) {
+    rest[k]->next = rest[k]->order.size();
+    rest[k]->passed_over = k + 1 < rest.size();
+  }
+  for (size_t k = 0; k < ids.size(); ++k) {
+    std::string_view name = depth == 0 ? c.node.outputs[k] : rest.back()->outputs[k];
+    if (name.empty()) continue;
+    auto v = std::make_shared<Value>();
+    v->name = name;
+    v->id = ids[k];
+    v->type = state_.builder.peek().value(v->id).type;
+    v->loc = c.loc;
+    const Value &x = *(then.failed ? otherwise : then).outputs[k], &y = *(otherwise.failed ? then : otherwise).outputs[k];
+    v->known = join_known(x.known.get(), y.known.get(), then.condition, first);
+    (depth == 0 ? frame.scope : rest.back()->scope)->values[name] = std::move(v);
+  }
+}
+
+}  // namespace pliant::frontend::onnx

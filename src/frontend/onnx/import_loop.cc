@@ -1,0 +1,237 @@
+// Loop, and what it shares with Scan: bodies. The number of the iteration is a size, the condition is known to hold in the
+// body, and small integer tensors that are carried stay known as long as they are the same or change by the same amount in
+// every iteration.
+#include <algorithm>
+
+#include "frontend/onnx/importer.h"
+#include "ops/control.h"
+
+namespace pliant::frontend::onnx {
+namespace {
+
+// More iterations than this are no limit.
+constexpr int64_t kNoTrip = int64_t{1} << 62;
+
+std::vector<std::string_view> output_names(const GraphProto& g) {
+  std::vector<std::string_view> out;
+  for (const ValueInfoProto& v : g.outputs) out.push_back(v.name);
+  return out;
+}
+
+ValueRef make_known(std::string_view name, Known k, expr::Context& ctx, const LocPtr& loc) {
+  auto v = std::make_shared<Value>();
+  v->name = name;
+  graph::Shape shape;
+  for (int64_t d : k.shape) shape.push_back(ctx.constant(d));
+  v->type = graph::make_tensor_type(k.dtype, std::move(shape));
+  v->known = std::make_shared<Known>(std::move(k));
+  v->loc = loc;
+  return v;
+}
+
+// A body may declare its scalars with one axis.
+std::vector<int64_t> declared_shape(const ValueInfoProto& v) {
+  return v.type.has_shape && v.type.shape.size() == 1 ? std::vector<int64_t>{1} : std::vector<int64_t>{};
+}
+
+bool is_counted(const Known* k) {
+  if (k == nullptr || !is_int(k->dtype)) return false;
+  return std::all_of(k->elements.begin(), k->elements.end(), [](const Element& e) { return e.kind == Element::Kind::Int; });
+}
+
+}  // namespace
+
+const GraphProto* Importer::body_graph(Conversion& c) {
+  const AttributeProto* a = c.attr("body");
+  if (a != nullptr && a->graphs.size() == 1) return a->graphs[0].get();
+  report(c.fail("malformed-model", "it has no graph 'body'"));
+  return nullptr;
+}
+
+Result<std::vector<ValueRef>> Importer::run_body(Conversion& c, const GraphProto& g, std::vector<ValueRef> inputs,
+                                                 Scope& scope) {
+  size_t errors_before = state_.errors.size();
+  Scope inner{&scope, {}, scope.opsets, scope.attributes, scope.prefix, scope.depth + 1};
+  for (size_t k = 0; k < inputs.size(); ++k) inner.values[g.inputs[k].name] = inputs[k];
+  add_initializers(g, inner);
+  Frame frame{&g.nodes, output_names(g), &inner};
+  import_graph(frame);
+  auto outputs = outputs_of(frame, c, "its body");
+  if (state_.errors.size() == errors_before && outputs) return std::move(*outputs);
+  Error e;
+  e.diagnostics.assign(state_.errors.begin() + static_cast<int64_t>(errors_before), state_.errors.end());
+  state_.errors.resize(errors_before);
+  return e;
+}
+
+class LoopImport {
+ public:
+  LoopImport(Importer& importer, Conversion& c, Scope& scope, const GraphProto& body)
+      : importer_(importer), c_(c), scope_(scope), body_(body), carried_(c.input_count() < 2 ? 0 : c.input_count() - 2) {}
+
+  Status run() {
+    TRY(check_counts());
+    ops::LoopSpec spec;
+    TRY(read_trip(spec));
+    TRY(read_condition(spec));
+    for (size_t i = 0; i < carried_; ++i) {
+      if (!c_.has(2 + i)) return c_.fail("missing-input", "carried value " + std::to_string(i) + " has no initial value");
+      const Known* k = c_.known(2 + i);
+      known_.push_back(is_counted(k) ? std::optional(*k) : std::nullopt);
+      steps_.emplace_back(k == nullptr ? 0 : k->elements.size(), ctx().constant(0));
+      spec.init.push_back(c_.in(2 + i));
+    }
+    first_ = ctx().symbol_count();
+    auto loop = TRY(ops::append_loop(
+        c_.state().builder, ctx(), spec,
+        [&](Dim index, const Values& params) -> Result<ops::LoopBody> {
+          c_.state().enter_region();
+          Result<ops::LoopBody> body = build(index, params);
+          c_.state().leave_region();
+          return body;
+        },
+        c_.loc));
+    bind(loop);
+    return ok();
+  }
+
+ private:
+  expr::Context& ctx() { return c_.ctx(); }
+  size_t scan_count() const { return body_.outputs.size() - 1 - carried_; }
+
+  Status check_counts() {
+    auto text = [](size_t n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); };
+    if (body_.inputs.size() != carried_ + 2)
+      return c_.fail("malformed-model", "the Loop carries " + text(carried_, "value") + ", so its body needs " +
+                                            text(carried_ + 2, "input") + " but has " + std::to_string(body_.inputs.size()));
+    if (body_.outputs.size() < carried_ + 1)
+      return c_.fail("malformed-model", "the Loop carries " + text(carried_, "value") + ", so its body outputs at least " +
+                                            std::to_string(carried_ + 1) + " but has " +
+                                            text(body_.outputs.size(), "output"));
+    if (c_.output_count() > body_.outputs.size() - 1)
+      return c_.fail("malformed-model", "the Loop has " + text(c_.output_count(), "output") + " but its body gives " +
+                                            std::to_string(body_.outputs.size() - 1));
+    return ok();
+  }
+
+  Status read_trip(ops::LoopSpec& spec) {
+    if (!c_.has(0)) return ok();
+    Dim trip = TRY(c_.dim(0, "the number of iterations"));
+    if (!trip.is_const() || trip.const_value() <= kNoTrip) spec.trip = trip;
+    return ok();
+  }
+
+  Status read_condition(ops::LoopSpec& spec) {
+    if (!c_.has(1)) return ok();
+    if (const Known* k = c_.known(1)) {
+      auto value = k->ints();
+      if (value && value->size() == 1 && (*value)[0] != 0) return ok();
+    }
+    spec.condition = c_.in(1);
+    return check_condition(spec.condition);
+  }
+
+  Status check_condition(ValueId v) {
+    const TensorType* t = c_.state().builder.peek().value(v).type.tensor();
+    if (t == nullptr || t->dtype != DType::Bool) return c_.fail("wrong-type", "its condition is not a bool tensor");
+    c_.require_equal(c_.count(t->shape), c_.num(1), "the condition has {a} elements, not one");
+    return ok();
+  }
+
+  // Values for the body's inputs.
+  std::vector<ValueRef> inputs(Dim index, const Values& params) {
+    std::vector<ValueRef> out;
+    out.push_back(make_known(body_.inputs[0].name,
+                             Known{DType::I64, declared_shape(body_.inputs[0]), {Element::make_int(index)}}, ctx(), c_.loc));
+    out.push_back(make_known(body_.inputs[1].name,
+                             Known{DType::Bool, declared_shape(body_.inputs[1]), {Element::make_int(c_.num(1))}}, ctx(),
+                             c_.loc));
+    for (size_t i = 0; i < carried_; ++i) {
+      auto v = std::make_shared<Value>();
+      v->name = body_.inputs[2 + i].name;
+      v->id = params[i];
+      v->type = c_.state().builder.peek().value(params[i]).type;
+      v->loc = c_.loc;
+      if (known_[i]) v->known = std::make_shared<Known>(at(i, index));
+      out.push_back(std::move(v));
+    }
+    return out;
+  }
+
+  Known at(size_t i, Dim iteration) const {
+    Known k = *known_[i];
+    for (size_t e = 0; e < k.elements.size(); ++e)
+      k.elements[e] = Element::make_int(k.elements[e].num + steps_[i][e] * iteration);
+    return k;
+  }
+
+  Result<ops::LoopBody> build(Dim index, const Values& params) {
+    std::vector<ValueRef> outputs = TRY(importer_.run_body(c_, body_, inputs(index, params), scope_));
+    ops::LoopBody body;
+    auto goes_on = outputs[0]->known ? outputs[0]->known->ints() : std::nullopt;
+    if (!goes_on && outputs[0]->constant)
+      if (auto k = known_of(*outputs[0]->constant, ctx())) goes_on = k->ints();
+    if (!goes_on || goes_on->size() != 1 || (*goes_on)[0] == 0) {
+      body.condition = materialise(c_.state(), *outputs[0]);
+      TRY(check_condition(body.condition));
+    }
+    for (size_t i = 0; i < carried_; ++i) {
+      body.carried.push_back(materialise(c_.state(), *outputs[1 + i]));
+      if (known_[i]) body.again |= !stays_known(i, index, *outputs[1 + i]);
+    }
+    for (size_t j = 0; j < scan_count(); ++j) body.scans.push_back(materialise(c_.state(), *outputs[1 + carried_ + j]));
+    return body;
+  }
+
+  // Whether the elements of carried value i are what they were taken for; otherwise takes them for less regular.
+  bool stays_known(size_t i, Dim index, const Value& next) {
+    std::shared_ptr<const Known> k = next.known;
+    if (k == nullptr && next.constant)
+      if (auto constant = known_of(*next.constant, ctx())) k = std::make_shared<Known>(std::move(*constant));
+    Known expected = at(i, index + 1), now = at(i, index);
+    bool fits = is_counted(k.get()) && k->shape == expected.shape && k->dtype == expected.dtype, same = fits;
+    for (size_t e = 0; fits && e < k->elements.size(); ++e) {
+      if (k->elements[e].num == expected.elements[e].num) continue;
+      same = false;
+      Dim step = k->elements[e].num - now.elements[e].num;
+      for (expr::SymbolId s : expr::symbols_of(step)) fits = fits && s < first_;
+      fits = fits && steps_[i][e].is_const(0);
+      steps_[i][e] = step;
+    }
+    if (!fits) known_[i].reset();
+    return same;
+  }
+
+  void bind(const ops::LoopValues& loop) {
+    for (size_t k = 0; k < c_.output_count(); ++k) {
+      auto v = std::make_shared<Value>();
+      v->name = c_.node.outputs[k];
+      v->id = k < carried_ ? loop.carried[k] : loop.scans[k - carried_];
+      v->type = c_.state().builder.peek().value(v->id).type;
+      v->loc = c_.loc;
+      if (k < carried_ && known_[k]) v->known = std::make_shared<Known>(at(k, loop.count));
+      c_.state().builder.set_name(v->id, v->name);
+      importer_.bind(c_.node, k, std::move(v), scope_);
+    }
+  }
+
+  Importer& importer_;
+  Conversion& c_;
+  Scope& scope_;
+  const GraphProto& body_;
+  size_t carried_;
+  // What is taken for known of each carried value: its elements before the first iteration, and what an iteration adds.
+  std::vector<std::optional<Known>> known_;
+  std::vector<std::vector<Dim>> steps_;
+  expr::SymbolId first_ = 0;
+};
+
+void Importer::import_loop(Conversion& c, Scope& scope) {
+  const GraphProto* body = body_graph(c);
+  Status s = body == nullptr ? Status(Error{}) : LoopImport(*this, c, scope, *body).run();
+  if (s.ok()) return;
+  report(std::move(s.error()));
+  bind_broken(c.node, scope);
+}
+
+}  // namespace pliant::frontend::onnx
