@@ -61,11 +61,14 @@ std::optional<bool> Emitter::known_condition(const graph::IfParts& parts) {
 // The other arm never runs: the merged values are what this one yields.
 Status Emitter::emit_taken_arm(const Node& n, const graph::Region& arm) {
   for (size_t k = 0; k < arm.results.size(); ++k)
-    if (auto it = direct_.find(n.outputs[k]); it != direct_.end()) claim(arm, arm.results[k], it->second);
-  TRY(emit_nodes(arm.nodes));
+    if (auto it = direct_.find(n.outputs[k]); it != direct_.end() && !is_list(n.outputs[k]))
+      claim(arm, arm.results[k], it->second);
+  TRY(emit_nodes(arm.nodes, &arm));
   if (graph::diverges(arm)) return ok();
+  move_lists(list_moves(arm, 0, n.outputs));
   std::optional<uint32_t> epoch;
   for (size_t k = 0; k < n.outputs.size(); ++k) {
+    if (is_list(n.outputs[k])) continue;
     const TensorType &to = f_.tensor_type(n.outputs[k]), &from = f_.tensor_type(arm.results[k]);
     for (size_t a = 0; a < to.shape.size(); ++a) {
       auto s = to.shape[a].as_symbol();
@@ -86,13 +89,14 @@ Status Emitter::emit_arm(const Node& n, const graph::Region& arm, IfMerge& merge
   begin_epoch();
   for (size_t k = 0; k < arm.results.size(); ++k)
     if (merge.sized[k]) claim(arm, arm.results[k], storage_[n.outputs[k]]);
-  TRY(emit_nodes(arm.nodes));
+  TRY(emit_nodes(arm.nodes, &arm));
   if (graph::diverges(arm)) {
     epoch_ = outer_epoch;
     return ok();
   }
   for (size_t k = 0; k < arm.results.size(); ++k)
     if (merge.sized[k]) copy(storage_of(arm.results[k]), storage_[n.outputs[k]], bytes_of(f_.tensor_type(n.outputs[k])));
+  move_lists(list_moves(arm, 0, n.outputs));
   for (const IfMerge::Fresh& fresh : merge.fresh)
     append(Opcode::Move, fresh.slot, slots_.holding(f_.tensor_type(arm.results[fresh.output]).shape[fresh.axis]));
   if (!merge.fresh.empty()) {
@@ -100,7 +104,7 @@ Status Emitter::emit_arm(const Node& n, const graph::Region& arm, IfMerge& merge
     merge.plans.push_back(append(Opcode::Plan));
   }
   for (size_t k = 0; k < arm.results.size(); ++k) {
-    if (merge.sized[k]) continue;
+    if (merge.sized[k] || is_list(n.outputs[k])) continue;
     artifact::CopyDesc c;
     c.from = arg_of_value(arm.results[k]);
     merge.copies.push_back({prog().copies.size(), k});
@@ -119,7 +123,7 @@ void Emitter::finish_merge(const Node& n, IfMerge& merge) {
   for (const IfMerge::Fresh& fresh : merge.fresh) slots_.define(fresh.symbol, fresh.slot, epoch_);
   add_obligations(epoch_);
   for (size_t k = 0; k < n.outputs.size(); ++k) {
-    if (merge.sized[k]) continue;
+    if (merge.sized[k] || is_list(n.outputs[k])) continue;
     const Storage& s = define_value(n.outputs[k], true);
     if (s.kind == Arg::Kind::Buffer && !merge.plans.empty())
       prog().buffers[s.index].first = static_cast<uint32_t>(merge.plans.front());
@@ -135,6 +139,10 @@ Status Emitter::emit_if(const Node& n) {
   if (auto known = known_condition(parts)) return emit_taken_arm(n, *known ? *parts.then : *parts.otherwise);
   IfMerge merge;
   for (size_t k = 0; k < n.outputs.size(); ++k) {
+    if (is_list(n.outputs[k])) {
+      merge.sized.push_back(false);
+      continue;
+    }
     const TensorType& t = f_.tensor_type(n.outputs[k]);
     merge.sized.push_back(all_known(t));
     if (merge.sized[k]) define_value(n.outputs[k], true);

@@ -94,6 +94,12 @@ const Node* Emitter::append_of(const graph::LoopParts& loop, size_t k) const {
 void Emitter::begin_carried(const Node& n, const graph::LoopParts& loop, LoopState& state) {
   for (size_t k = 0; k < loop.carried; ++k) {
     LoopState::Carried c;
+    if (is_list(loop.body->params[k])) {
+      move_lists({{loop.init(n, k), loop.body->params[k], true}});
+      lists_[n.outputs[k]] = list_of(loop.body->params[k]);
+      state.carried.push_back(c);
+      continue;
+    }
     const TensorType &type = f_.tensor_type(loop.body->params[k]), &init = f_.tensor_type(loop.init(n, k));
     const TensorType& out = f_.tensor_type(n.outputs[k]);
     c.grows = !all_known(type);
@@ -138,6 +144,7 @@ void Emitter::claim_places(const Node& n, const graph::LoopParts& loop, LoopStat
   const graph::Region& body = *loop.body;
   if (graph::diverges(body)) return;
   for (size_t k = 0; k < loop.carried; ++k) {
+    if (is_list(body.params[k])) continue;
     const Storage& to = state.carried[k].storage;
     if (!state.carried[k].grows) {
       if (can_overwrite(loop, k)) claim(body, loop.next(k), to);
@@ -195,11 +202,15 @@ void Emitter::finish_scans(const Node& n, const graph::LoopParts& loop, LoopStat
 void Emitter::finish_carried(const Node& n, const graph::LoopParts& loop, LoopState& state) {
   std::vector<Storage> from;
   for (size_t k = 0; k < loop.carried; ++k) {
+    if (is_list(loop.body->params[k])) {
+      from.emplace_back();
+      continue;
+    }
     Storage s = storage_of(loop.next(k));
     const Dim bytes = bytes_of(f_.tensor_type(loop.next(k)));
     for (size_t j = 0; j < loop.carried; ++j) {
       const bool overwritten =
-          j != k && s.same_memory(state.carried[j].storage) && !(storage_of(loop.next(j)) == state.carried[j].storage);
+          j != k && !is_list(loop.body->params[j]) && s.same_memory(state.carried[j].storage) && !(storage_of(loop.next(j)) == state.carried[j].storage);
       if (!overwritten) continue;
       Storage saved = new_buffer(bytes);
       copy(s, saved, bytes);
@@ -209,11 +220,12 @@ void Emitter::finish_carried(const Node& n, const graph::LoopParts& loop, LoopSt
     from.push_back(s);
   }
   for (size_t k = 0; k < loop.carried; ++k) {
-    if (from[k] == state.carried[k].storage) continue;
+    if (is_list(loop.body->params[k]) || from[k] == state.carried[k].storage) continue;
     const Dim bytes = bytes_of(f_.tensor_type(loop.next(k)));
     if (state.carried[k].grows) reserve(state.carried[k].storage, bytes, n.loc);
     copy(from[k], state.carried[k].storage, bytes);
   }
+  move_lists(list_moves(*loop.body, 1, loop.body->params));
   // The same for their sizes.
   std::vector<std::pair<uint32_t, uint32_t>> moves;
   std::set<uint32_t> overwritten;
@@ -258,6 +270,7 @@ void Emitter::finish_loop(const Node& n, const graph::LoopParts& loop, const Loo
   };
   if (auto s = loop.count.as_symbol()) learn(*s, state.index);
   for (size_t k = 0; k < loop.carried; ++k) {
+    if (is_list(n.outputs[k])) continue;
     const graph::Shape& shape = f_.tensor_type(n.outputs[k]).shape;
     for (const auto& axis : state.carried[k].axes)
       if (auto s = shape[axis.axis].as_symbol()) learn(*s, axis.slot);
@@ -300,7 +313,7 @@ Status Emitter::emit_loop(const Node& n) {
   }
   start_epoch(epoch);
   claim_places(n, loop, state);
-  TRY(emit_nodes(body.nodes));
+  TRY(emit_nodes(body.nodes, &body));
   if (!diverges) {
     finish_scans(n, loop, state);
     finish_carried(n, loop, state);

@@ -17,6 +17,20 @@ bool holds(const std::vector<ValueId>& values, ValueId v) {
   return std::find(values.begin(), values.end(), v) != values.end();
 }
 
+bool defines(const graph::Region& r, ValueId v) {
+  return holds(r.params, v) ||
+         std::any_of(r.nodes.begin(), r.nodes.end(), [&](const Node& n) { return holds(n.outputs, v); });
+}
+
+// What the node reads, its regions included.
+void add_reads(const Node& n, std::set<ValueId>& reads) {
+  reads.insert(n.inputs.begin(), n.inputs.end());
+  for (const auto& r : n.regions) {
+    reads.insert(r->results.begin(), r->results.end());
+    for (const Node& inner : r->nodes) add_reads(inner, reads);
+  }
+}
+
 bool uses(const Node& n, ValueId v) {
   if (holds(n.inputs, v)) return true;
   for (const auto& r : n.regions)
@@ -113,17 +127,23 @@ void Emitter::move_lists(const std::vector<ListMove>& moves) {
   for (uint32_t r : to_clear) emit("sequence_clear", {}, {r});
 }
 
+std::vector<Emitter::ListMove> Emitter::list_moves(const graph::Region& from, size_t first,
+                                                  const std::vector<ValueId>& to) const {
+  std::vector<ListMove> moves;
+  for (size_t k = 0; first + k < from.results.size() && k < to.size(); ++k) {
+    ValueId v = from.results[first + k];
+    if (is_list(to[k])) moves.push_back({v, to[k], !defines(from, v)});
+  }
+  return moves;
+}
+
 void Emitter::drop_lists(const std::vector<Node>& nodes, size_t i, const graph::Region* region) {
   if (lists_.empty() || (region == nullptr && &nodes != &f_.nodes)) return;
   const std::vector<ValueId>& results = region != nullptr ? region->results : f_.results;
-  std::set<ValueId> candidates;
-  auto add = [&](const std::vector<ValueId>& values) {
-    for (ValueId v : values)
-      if (v != kNoValue && lists_.count(v)) candidates.insert(v);
-  };
-  add(nodes[i].inputs);
-  add(nodes[i].outputs);
+  std::set<ValueId> candidates(nodes[i].outputs.begin(), nodes[i].outputs.end());
+  add_reads(nodes[i], candidates);
   for (ValueId v : candidates) {
+    if (v == kNoValue || !lists_.count(v)) continue;
     bool is_needed = holds(results, v);
     for (size_t k = i + 1; !is_needed && k < nodes.size(); ++k) is_needed = uses(nodes[k], v);
     // What comes from an enclosing scope may be used in the next iteration.

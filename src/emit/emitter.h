@@ -144,6 +144,8 @@ class Emitter {
     bool keeps = false;
   };
   void move_lists(const std::vector<ListMove>& moves);
+  // The moves of the lists among the results of `from`, from the first on, to `to`. What the region made is used up.
+  std::vector<ListMove> list_moves(const graph::Region& from, size_t first, const std::vector<ValueId>& to) const;
   // The lists that `nodes[i]` was the last to use are let go; `region` is where the nodes are, unless the function's own.
   void drop_lists(const std::vector<Node>& nodes, size_t i, const graph::Region* region);
   void describe_list(artifact::TensorDesc& d, ValueId v);
