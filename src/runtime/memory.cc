@@ -104,7 +104,7 @@ pliant_status Arena::reserve(uint64_t bytes) {
 
 pliant_status Arena::commit(uint64_t bytes, bool pinned) {
   if (bytes <= committed_) return PLIANT_OK;
-  if (bytes > kAddressSpace || (pinned && bytes > usable_)) return out_of_memory(bytes);
+  if (bytes > kAddressSpace || (pinned && base_ != nullptr && bytes > usable_)) return out_of_memory(bytes);
   if (bytes > usable_) PLIANT_TRY(reserve(bytes));
   const uint64_t until = std::min(round_up(bytes, bytes < kHugePage ? 65536 : kHugePage), usable_);
   if (mprotect(base_ + committed_, until - committed_, PROT_READ | PROT_WRITE) != 0) return out_of_memory(bytes);
