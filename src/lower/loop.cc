@@ -31,7 +31,6 @@ Status RegionLowering::lower_loop(const Node& n, Block& out) {
   const SymbolId index = *parts.index.as_symbol();
   for (ValueId v : n.outputs)
     if (!f_.value(v).type.tensor()) return not_native(n, "it carries values other than tensors");
-  inner_[index] = parts.trip ? std::optional<Dim>(max(ctx_.constant(0), *parts.trip) - 1) : std::nullopt;
   std::vector<Carried> carried = carry(n, parts);
   for (Carried& c : carried) TRY(place_carried(n, c, out));
   std::vector<Place> scans = TRY(place_scans(n, parts, counts, out));
@@ -48,8 +47,10 @@ Status RegionLowering::lower_loop(const Node& n, Block& out) {
   }
 
   iterations_.push_back({describe(n.loc), parts.index});
+  const std::set<SymbolId> bound_outside = bound_;
+  bound_.insert(index);
   Block body;
-  TRY(begin_iteration(n, carried, body));
+  begin_iteration(carried, body);
   if (!diverges) plan_destinations(parts, carried, scans);
   TRY(lower_nodes(parts.body->nodes, body));
   if (!diverges) {
@@ -63,12 +64,11 @@ Status RegionLowering::lower_loop(const Node& n, Block& out) {
     TRY(end_iteration(n, parts, carried, scans, body));
   }
   iterations_.pop_back();
+  bound_ = bound_outside;
   out.add(loop::make_while(index, parts.trip ? *parts.trip : Dim(), holds, body.finish()));
 
   if (counts) {
-    const SymbolId count = *parts.count.as_symbol();
-    out.bind(count, expr::value(load_first(counter, DType::I64)));
-    inner_[count] = parts.trip ? std::optional<Dim>(max(ctx_.constant(0), *parts.trip)) : std::nullopt;
+    bind(*parts.count.as_symbol(), expr::value(load_first(counter, DType::I64)), out);
   }
   for (const Carried& c : carried) finish_carried(c, parts.count, out);
   return ok();
@@ -78,6 +78,7 @@ Result<LoweredNode> RegionLowering::lower_outermost(const Node& n) {
   const LoopParts parts = graph::loop_parts(n);
   const bool counts = !graph::is_unconditional(f_, parts);
   outermost_ = &n;
+  collect_inner(n);
   Place count;
   if (counts) count = add_temporary("iterations", DType::I64, 1);
   for (ValueId v : n.outputs) {

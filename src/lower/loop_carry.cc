@@ -116,7 +116,7 @@ std::vector<RegionLowering::Carried> RegionLowering::carry(const Node& n, const 
       auto s = f_.tensor_type(c.param).shape[a].as_symbol();
       if (!s || f_.tensor_type(c.init).shape[a] == f_.tensor_type(c.param).shape[a] || s == parts.index.as_symbol())
         continue;
-      if (inner_.count(*s)) continue;
+      if (bound_.count(*s)) continue;
       c.sizes.push_back({a, *s, {}});
     }
   }
@@ -156,20 +156,14 @@ Status RegionLowering::place_carried(const Node& n, Carried& c, Block& out) {
   return ok();
 }
 
-Status RegionLowering::begin_iteration(const Node& n, std::vector<Carried>& carried, Block& body) {
+void RegionLowering::begin_iteration(std::vector<Carried>& carried, Block& body) {
   Dim index = iterations_.back().index;
   for (Carried& c : carried) {
     for (const Carried::Size& s : c.sizes) {
-      if (inner_.count(s.symbol)) continue;
-      const expr::SymbolInfo& info = ctx_.info(s.symbol);
-      std::optional<Dim> bound = info.hi == expr::kNoLimit ? info.upper : std::optional<Dim>(ctx_.constant(info.hi));
-      if (!bound) return not_native(n, "the size " + info.name + " of a carried value has no bound");
-      body.bind(s.symbol, expr::value(load_first(s.place, DType::I64)));
-      inner_[s.symbol] = bound;
+      bind(s.symbol, expr::value(load_first(s.place, DType::I64)), body);
     }
     places_[c.param] = c.at(index);
   }
-  return ok();
 }
 
 // Values that a node of the body computes are computed where they are needed next.
@@ -251,9 +245,7 @@ void RegionLowering::finish_carried(const Carried& c, Dim count, Block& out) {
   Place last = c.at(count);
   for (const Carried::Size& s : c.sizes) {
     auto symbol = f_.tensor_type(c.output).shape[s.axis].as_symbol();
-    if (!symbol || inner_.count(*symbol)) continue;
-    out.bind(*symbol, expr::value(load_first(s.place, DType::I64)));
-    inner_[*symbol] = inner_.count(s.symbol) ? inner_.at(s.symbol) : std::nullopt;
+    if (symbol && inner_.count(*symbol)) bind(*symbol, expr::value(load_first(s.place, DType::I64)), out);
   }
   auto wanted = destinations_.find(c.output);
   if (wanted != destinations_.end() && wanted->second.buffer != last.buffer) {

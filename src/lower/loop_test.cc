@@ -230,6 +230,8 @@ class Program {
     for (const graph::Node& n : f_->nodes) {
       if (n.op == "array.reshape") {
         memory_[n.outputs[0]] = memory_[n.inputs[0]];
+      } else if (n.op == "core.const") {
+        constants.by_value[n.outputs[0]] = n.attrs.constant("value");
       } else {
         native = native && run(n, constants);
       }
@@ -335,6 +337,41 @@ TEST(NativeLoops, RandomOnesAgreeWithTheReference) {
     }
   }
   EXPECT_GE(native, runs * 9 / 10);
+}
+
+TEST(NativeLoops, SizesThatIterationsChange) {
+  // Inside another loop, where a bound of the size is known: a value that an arm shortens, and one that keeps what it had.
+  const std::string text = R"(symbol n {hi=40, origin=input_axis("rows", 0)}
+symbol i {hi=39, upper=dim(n - 1), origin=loop_index("l", 0)}
+symbol j {hi=3, upper=dim(3), origin=loop_index("k", 0)}
+symbol s {hi=16, origin=data("k", 0)}
+symbol t {hi=16, origin=data("k", 1)}
+symbol u {hi=16, origin=data("if", 0)}
+func @main(%0 "0": f32[16], %1 "rows": f32[n]) {
+  %2 = core.const() {value=bool[] dense<true>} : bool[]
+  %3 = core.loop(_, %0) {count=dim(n), index=dim(i), trip=dim(n)} : f32[16]
+    region(%4: f32[16]) {
+      %5 = core.loop(_, %4) {count=dim(4), index=dim(j), trip=dim(4)} : f32[t]
+        region(%6: f32[s]) {
+          %7 = core.if() {cond=dim(mod(i + j, 2))} : f32[u]
+            region() {
+              %8 = array.slice(%6) {axes=[0], ends=dims(s), starts=dims(min(s, 3))} : f32[s - min(s, 3)]
+              %9 = math.neg(%8) : f32[s - min(s, 3)]
+              yield %9
+            }
+            region() {
+              yield %6
+            }
+          yield %2, %7
+        }
+      %10 = reduce.max(%5) {axes=[0], keepdims=true} : f32[1]
+      %11 = math.max(%10, %4) : f32[16]
+      yield %2, %11
+    }
+  return %3 "y"
+}
+)";
+  for (int64_t n : {0, 1, 2, 5}) EXPECT_TRUE(Program(text).expect_same({{"n", n}}));
 }
 
 }  // namespace

@@ -206,12 +206,7 @@ Status RegionLowering::lower_read(const Node& n, Block& out) {
   for (size_t k = 0; k < symbols.size(); ++k) {
     auto s = symbols[k].as_symbol();
     PLIANT_CHECK(s) << "core.read_dims defines " << symbols[k].str();
-    if (inner_.count(*s)) continue;
-    const expr::SymbolInfo& info = ctx_.info(*s);
-    std::optional<Dim> bound = info.upper;
-    if (!bound && info.hi != expr::kNoLimit) bound = ctx_.constant(info.hi);
-    out.bind(*s, expr::value(load(place_of(n.inputs[0]), t, ctx_.constant(static_cast<int64_t>(k)))));
-    inner_[*s] = bound;
+    bind(*s, expr::value(load(place_of(n.inputs[0]), t, ctx_.constant(static_cast<int64_t>(k)))), out);
   }
   return ok();
 }
@@ -256,7 +251,71 @@ Status RegionLowering::lower_append(const Node& n, Block& out) {
   return ok();
 }
 
-// ---- bounds
+// ---- symbols and bounds
+
+void RegionLowering::bind(SymbolId s, Dim value, Block& out) {
+  if (bound_.insert(s).second) out.bind(s, value);
+}
+
+void RegionLowering::add_inner(SymbolId s) {
+  const expr::SymbolInfo& info = ctx_.info(s);
+  inner_[s] = info.hi == expr::kNoLimit ? info.upper : std::optional<Dim>(ctx_.constant(info.hi));
+}
+
+// Axes of `v` that are symbols of their own: no value of `from` has them.
+void RegionLowering::add_fresh(ValueId v, const std::vector<ValueId>& from, size_t skipped_axes,
+                               const std::set<SymbolId>& known) {
+  if (!f_.value(v).type.tensor()) return;
+  const graph::Shape& shape = f_.tensor_type(v).shape;
+  for (size_t a = skipped_axes; a < shape.size(); ++a) {
+    auto s = shape[a].as_symbol();
+    bool has = !s || known.count(*s);
+    for (ValueId x : from) {
+      if (has || !f_.value(x).type.tensor()) continue;
+      const graph::Shape& other = f_.tensor_type(x).shape;
+      has = a - skipped_axes < other.size() && other[a - skipped_axes] == shape[a];
+    }
+    if (!has) add_inner(*s);
+  }
+}
+
+void RegionLowering::collect_inner(const Node& n) {
+  if (n.op == "core.read_dims")
+    for (Dim d : n.attrs.dims_or("symbols", {})) add_inner(*d.as_symbol());
+  if (n.op == "core.if") {
+    graph::IfParts parts = graph::if_parts(n);
+    for (size_t i = 0; i < n.outputs.size(); ++i) {
+      std::vector<ValueId> from;
+      for (const graph::Region* r : {parts.then, parts.otherwise})
+        if (!graph::diverges(*r)) from.push_back(r->results[i]);
+      add_fresh(n.outputs[i], from, 0, {});
+    }
+  }
+  if (n.op == "core.loop") {
+    graph::LoopParts parts = graph::loop_parts(n);
+    const SymbolId index = *parts.index.as_symbol();
+    add_inner(index);
+    std::set<SymbolId> known{index};
+    if (parts.trip) {
+      inner_[index] = max(ctx_.constant(0), *parts.trip) - 1;
+      for (SymbolId s : expr::symbols_of(*parts.trip)) known.insert(s);
+    }
+    if (!graph::is_unconditional(f_, parts)) {
+      const SymbolId count = *parts.count.as_symbol();
+      add_inner(count);
+      if (parts.trip) inner_[count] = max(ctx_.constant(0), *parts.trip);
+      known.insert(count);
+    }
+    for (size_t i = 0; i < parts.carried; ++i) {
+      add_fresh(parts.body->params[i], {parts.init(n, i)}, 0, known);
+      add_fresh(n.outputs[i], {parts.init(n, i)}, 0, known);
+    }
+    for (size_t i = 0; i < parts.scans && !graph::diverges(*parts.body); ++i)
+      add_fresh(n.outputs[parts.carried + i], {parts.scan(i)}, 1, known);
+  }
+  for (const auto& r : n.regions)
+    for (const Node& inner : r->nodes) collect_inner(inner);
+}
 
 bool RegionLowering::uses_inner(Dim d) const {
   for (SymbolId s : expr::symbols_of(d))

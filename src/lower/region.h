@@ -75,6 +75,13 @@ class RegionLowering {
   Result<Place> new_buffer(const graph::Node& n, const std::string& name, DType t, Dim elements, Block& out);
   Place new_local(const std::string& name, DType t, int64_t elements, Block& out);
   bool fits_local(DType t, Dim elements) const;
+  // The symbols that the node's regions bind, and those of nodes inside them.
+  void collect_inner(const graph::Node& n);
+  void add_inner(SymbolId s);
+  void add_fresh(graph::ValueId v, const std::vector<graph::ValueId>& from, size_t skipped_axes,
+                 const std::set<SymbolId>& known);
+  // Binds `s` for what follows in `out`, once.
+  void bind(SymbolId s, Dim value, Block& out);
   // A bound over outer symbols only of a size; nothing where none is known.
   std::optional<Dim> upper_bound(Dim d) const;
   std::optional<Dim> bound_terms(Dim d) const;
@@ -104,7 +111,7 @@ class RegionLowering {
   Status lower_loop(const graph::Node& n, Block& out);
   std::vector<Carried> carry(const graph::Node& n, const graph::LoopParts& parts);
   Status place_carried(const graph::Node& n, Carried& c, Block& out);
-  Status begin_iteration(const graph::Node& n, std::vector<Carried>& carried, Block& body);
+  void begin_iteration(std::vector<Carried>& carried, Block& body);
   void plan_destinations(const graph::LoopParts& parts, const std::vector<Carried>& carried,
                          const std::vector<Place>& scans);
   Status end_iteration(const graph::Node& n, const graph::LoopParts& parts, const std::vector<Carried>& carried,
@@ -133,8 +140,9 @@ class RegionLowering {
   std::map<graph::ValueId, Place> appends_;
   std::set<loop::BufferId> locals_;
   int64_t local_bytes_ = 0;
-  // The symbols that the function binds, each with a bound over earlier ones where one is known.
+  // The symbols that the function binds, each with a bound where one is known, and those that are bound at this point.
   std::map<SymbolId, std::optional<Dim>> inner_;
+  std::set<SymbolId> bound_;
   std::vector<Iteration> iterations_;  // outermost first
   const graph::Node* outermost_ = nullptr;
   int64_t work_ = 0;  // constant part of the work of one iteration of the outermost loop

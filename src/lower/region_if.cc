@@ -55,7 +55,9 @@ std::optional<int64_t> cost_by_vectors(const loop::StmtPtr& s) {
 Status RegionLowering::lower_arm(const Node& n, const graph::Region& r, Arm& arm) {
   arm.region = &r;
   arm.diverges = graph::diverges(r);
+  const std::set<SymbolId> bound_outside = bound_;
   TRY(lower_nodes(r.nodes, arm.block));
+  bound_ = bound_outside;
   if (arm.diverges) return ok();
   for (size_t i = 0; i < n.outputs.size(); ++i) {
     if (!f_.value(r.results[i]).type.tensor()) return not_native(n, "an arm yields a value that is no tensor");
@@ -170,11 +172,7 @@ Status RegionLowering::lower_if(const Node& n, Block& out) {
     }
   }
   out.add(loop::make_if(cond, then.block.finish(), otherwise.block.finish()));
-  for (auto& [s, p] : sizes) {
-    out.bind(s, expr::value(load_first(p, DType::I64)));
-    const expr::SymbolInfo& info = ctx_.info(s);
-    inner_[s] = info.hi == expr::kNoLimit ? info.upper : std::optional<Dim>(ctx_.constant(info.hi));
-  }
+  for (auto& [s, p] : sizes) bind(s, expr::value(load_first(p, DType::I64)), out);
   return ok();
 }
 
