@@ -4,7 +4,9 @@ namespace pliant::te {
 
 namespace {
 
+// On an axis of size 1 the only index is 0.
 bool own_index(const TensorDef& t, size_t axis, Dim d) {
+  if (d.is_const(0) && t.shape[axis].is_const(1)) return true;
   auto s = d.as_symbol();
   return s && *s == t.index[axis];
 }

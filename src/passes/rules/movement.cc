@@ -100,16 +100,29 @@ RuleResult concat_of_concat(Sweep& s, const Node& n) {
   return std::optional(TRY(s.make("array.concat", n.attrs, std::move(inputs), Loc::make_fused(locs))));
 }
 
-// One constant position is a slice, which moves nothing along the first axis. Positions that may be out of range are left to
-// the gather, which reports them.
+// The one position that a gather reads where it is a number or a dim, not wrapped.
+std::optional<Dim> position_of(Sweep& s, ValueId indices) {
+  if (graph::ConstantPtr c = s.constant(indices)) {
+    if (element_count(*c) != 1) return std::nullopt;
+    return s.ctx().constant(static_cast<int64_t>(*uniform_value(*c)));
+  }
+  const Node* n = s.def(indices);
+  while (n != nullptr && n->op == "array.reshape") n = s.def(n->inputs[0]);
+  if (n == nullptr || n->op != "array.from_dims") return std::nullopt;
+  std::vector<Dim> values = dims_of(n->attrs, "values", s.ctx());
+  return values.size() == 1 ? std::optional(values[0]) : std::nullopt;
+}
+
+// One known position is a slice, which moves nothing along the first axis. Positions that may be out of range are left to the
+// gather, which reports them.
 RuleResult gather_of_one(Sweep& s, const Node& n) {
-  graph::ConstantPtr indices = s.constant(n.inputs[1]);
+  std::optional<Dim> index = position_of(s, n.inputs[1]);
   const graph::TensorType* x = s.tensor(n.inputs[0]);
-  if (!indices || element_count(*indices) != 1 || x->shape.empty()) return no_match();
-  auto index = static_cast<int64_t>(*uniform_value(*indices));
+  if (!index || x->shape.empty()) return no_match();
   int64_t axis = n.attrs.int_or("axis", 0);
   if (axis < 0) axis += static_cast<int64_t>(x->shape.size());
-  Dim size = x->shape[static_cast<size_t>(axis)], first = index < 0 ? size + index : s.ctx().constant(index);
+  Dim size = x->shape[static_cast<size_t>(axis)];
+  Dim first = s.ctx().proves_less(*index, s.ctx().constant(0)) ? size + *index : *index;
   if (!s.ctx().proves_less_equal(s.ctx().constant(0), first) || !s.ctx().proves_less(first, size)) return no_match();
   graph::Attrs attrs{
       {"starts", std::vector<Dim>{first}}, {"ends", std::vector<Dim>{first + 1}}, {"axes", std::vector<int64_t>{axis}}};
