@@ -24,12 +24,24 @@ def as_value(item):
     return item
 
 
+def assert_similar(want, got, case):
+    assert len(want) == len(got), f"{len(got)} values instead of {len(want)}"
+    for w, g in zip(want, got):
+        if isinstance(w, list):
+            assert isinstance(g, list), f"{type(g)} instead of a list"
+            assert_similar(w, g, case)
+        elif w is None:
+            assert g is None, f"{type(g)} instead of None"
+        else:
+            Runner.assert_similar_outputs([w], [g], rtol=case.rtol, atol=case.atol)
+
+
 def run(case):
     rep = Backend.prepare(case.model, "CPU", progress=False)
     for inputs, expected in case.data_sets:
         got = rep.run([as_value(x) for x in inputs])
         want = [as_value(x) for x in expected]
-        Runner.assert_similar_outputs(want, got, rtol=case.rtol, atol=case.atol)
+        assert_similar(want, got, case)
 
 
 def main():

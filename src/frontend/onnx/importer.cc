@@ -200,8 +200,8 @@ void Importer::import_node(const NodeProto& n, size_t index, Frame& frame) {
   const Row* row = find_row(n.domain, n.op_type, opset);
   const FunctionProto* function = row == nullptr ? find_function(model_, n) : nullptr;
   bool is_if = n.domain.empty() && n.op_type == "If", is_loop = n.domain.empty() && n.op_type == "Loop",
-       is_scan = n.domain.empty() && n.op_type == "Scan";
-  if (row == nullptr && function == nullptr && !is_if && !is_loop && !is_scan) {
+       is_scan = n.domain.empty() && n.op_type == "Scan", is_map = n.domain.empty() && n.op_type == "SequenceMap";
+  if (row == nullptr && function == nullptr && !is_if && !is_loop && !is_scan && !is_map) {
     note_unsupported(n, name, scope);
     return bind_broken(n, scope);
   }
@@ -210,6 +210,7 @@ void Importer::import_node(const NodeProto& n, size_t index, Frame& frame) {
   if (is_if) return import_if(c, frame);
   if (is_loop) return import_loop(c, scope);
   if (is_scan) return import_scan(c, scope);
+  if (is_map) return import_sequence_map(c, scope);
   if (function != nullptr) return inline_function(*function, c, inputs, frame);
   convert(*row, c, scope);
 }

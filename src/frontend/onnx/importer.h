@@ -84,12 +84,14 @@ class Importer {
   // import_loop.cc, import_scan.cc
   void import_loop(Conversion& c, Scope& scope);
   void import_scan(Conversion& c, Scope& scope);
+  void import_sequence_map(Conversion& c, Scope& scope);  // import_sequence_map.cc
   // The outputs of a body whose inputs are given; the faults of the body as one error, without diagnostics where they are
   // reported elsewhere.
   Result<std::vector<ValueRef>> run_body(Conversion& c, const GraphProto& g, std::vector<ValueRef> inputs, Scope& scope);
   const GraphProto* body_graph(Conversion& c);
   friend class LoopImport;
   friend class ScanImport;
+  friend class SequenceMapImport;
 
   // The inputs of a node with their initialisers loaded; sets `broken` when one is.
   std::vector<ValueRef> resolve_inputs(const NodeProto& n, const LocPtr& loc, Scope& scope, bool& broken);
