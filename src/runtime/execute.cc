@@ -40,7 +40,7 @@ pliant_status Executor::cancelled() { return fail(PLIANT_CANCELLED, "the run was
 
 pliant_status Executor::execute(const PreparedOp& op, PreparedList& list, int64_t* slots) {
   switch (op.kind) {
-    case PreparedOp::Kind::Call: return call(op, list);
+    case PreparedOp::Kind::Call: return call(op, list.pointers.data() + op.pointers, list.ints.data() + op.ints);
     case PreparedOp::Kind::Copy: {
       std::byte** pointers = list.pointers.data() + op.pointers;
       if (op.bytes > 0) std::memmove(pointers[1], pointers[0], op.bytes);
@@ -51,23 +51,24 @@ pliant_status Executor::execute(const PreparedOp& op, PreparedList& list, int64_
   return PLIANT_OK;
 }
 
-pliant_status Executor::call(const PreparedOp& op, PreparedList& list) {
+pliant_status Executor::call(const PreparedOp& op, std::byte* const* pointers, const int64_t* ints) {
   if (op.tasks == 0) return PLIANT_OK;
+  auto* buffers = reinterpret_cast<void* const*>(pointers);
   const int slices = op.slices > 1 && hold_pool() ? std::min(op.slices, model_.pool->threads_now()) : 1;
   if (op.bytes > 0) PLIANT_TRY(state_.scratch.commit(op.bytes * static_cast<uint64_t>(slices), false));
-  SliceWork work{op,
-                 reinterpret_cast<void**>(list.pointers.data() + op.pointers),
-                 list.ints.data() + op.ints,
-                 state_.scratch.base(),
-                 state_.stop,
-                 state_.results.data()};
-  if (slices > 1)
-    model_.pool->run(slices, op.tasks, &run_slice, &work);
-  else
-    run_slice(&work, 0, 0, 0, op.tasks);
+  SliceResult* results = state_.results.data();
+  if (slices == 1) {
+    const artifact::KernelFrame frame{buffers, ints, state_.scratch.base(), results[0].fault_values, state_.stop};
+    const uint32_t status = op.function(&frame, 0, op.tasks);
+    if (status == 0) return PLIANT_OK;
+    results[0].status = status;
+    return kernel_fault(op, results[0]);
+  }
+  SliceWork work{op, buffers, ints, state_.scratch.base(), state_.stop, results};
+  model_.pool->run(slices, op.tasks, &run_slice, &work);
   // The first slice that failed holds the lowest failing task, whatever the number of slices.
   for (int s = 0; s < slices; ++s)
-    if (state_.results[static_cast<size_t>(s)].status != 0) return kernel_fault(op, state_.results[static_cast<size_t>(s)]);
+    if (results[s].status != 0) return kernel_fault(op, results[s]);
   return PLIANT_OK;
 }
 

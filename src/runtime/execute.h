@@ -14,6 +14,7 @@ class Executor {
 
   // `slots` are those of the frame that the instruction belongs to.
   pliant_status execute(const PreparedOp& op, PreparedList& list, int64_t* slots);
+  pliant_status call(const PreparedOp& op, std::byte* const* pointers, const int64_t* ints);
   void warm_up(int slices);
   // PLIANT_CANCELLED once the run is to end.
   pliant_status poll() const { return __atomic_load_n(state_.stop, __ATOMIC_RELAXED) == 0 ? PLIANT_OK : cancelled(); }
@@ -21,7 +22,6 @@ class Executor {
  private:
   static pliant_status cancelled();
   bool hold_pool();
-  pliant_status call(const PreparedOp& op, PreparedList& list);
   pliant_status kernel_fault(const PreparedOp& op, const SliceResult& result) const;
   pliant_status call_extern(const PreparedOp& op, PreparedList& list, int64_t* slots);
 

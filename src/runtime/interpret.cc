@@ -48,9 +48,9 @@ pliant_status Interpreter::run_code() {
     switch (in.op) {
       case Opcode::Shape: PLIANT_TRY(run_shape(model_, in.a, slots)); break;
       case Opcode::Plan: PLIANT_TRY(plan(in.a)); break;
-      case Opcode::Call: PLIANT_TRY(step(resolver_.prepare_call(in.a, cleared_step()))); break;
+      case Opcode::Call: PLIANT_TRY(call(in.a)); break;
       case Opcode::Extern: PLIANT_TRY(step(resolver_.prepare_extern(in.a, cleared_step()))); break;
-      case Opcode::Copy: PLIANT_TRY(step(resolver_.prepare_copy(in.a, cleared_step()))); break;
+      case Opcode::Copy: PLIANT_TRY(copy(model_.program.copies[in.a])); break;
       case Opcode::Read: PLIANT_TRY(read(model_.program.reads[in.a])); break;
       case Opcode::Reserve: PLIANT_TRY(reserve(model_.program.reserves[in.a])); break;
       case Opcode::Jump: PLIANT_TRY(jump(at, in.a)); continue;
@@ -95,6 +95,33 @@ pliant_status Interpreter::run_code() {
 pliant_status Interpreter::plan(uint32_t epoch) {
   PLIANT_TRY(place_epoch(model_, state_, *frame_, epoch));
   return state_.arena.commit(frame_->arena_end, true);
+}
+
+pliant_status Interpreter::call(uint32_t index) {
+  PreparedOp op;
+  std::byte** pointers = state_.call_pointers.data();
+  int64_t* ints = state_.call_ints.data();
+  PLIANT_TRY(resolver_.resolve_call(index, op, pointers, ints));
+  return executor_.call(op, pointers, ints);
+}
+
+pliant_status Interpreter::copy(const artifact::CopyDesc& desc) {
+  Place from, to;
+  PLIANT_TRY(resolver_.locate(desc.from, "", from));
+  PLIANT_TRY(resolver_.locate(desc.to, "", to));
+  const int64_t value = resolver_.value(desc.bytes);
+  const auto bytes = static_cast<uint64_t>(value);
+  if (bytes > from.bytes || bytes > to.bytes)
+    return fail(PLIANT_RUN_FAULT, "a copy needs %" PRId64 " bytes where there are %" PRIu64, value,
+                std::min(from.bytes, to.bytes));
+  // Scalars, which loops carry, without a call.
+  if (bytes == 8)
+    std::memcpy(to.data, from.data, 8);
+  else if (bytes == 4)
+    std::memcpy(to.data, from.data, 4);
+  else if (bytes > 0)
+    std::memmove(to.data, from.data, bytes);
+  return PLIANT_OK;
 }
 
 pliant_status Interpreter::step(pliant_status prepared) {

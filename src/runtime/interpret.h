@@ -39,6 +39,8 @@ class Interpreter {
   // Ends after the entry's Return, or at a failure with `at_` and `frame_` where it arose.
   pliant_status run_code();
   pliant_status plan(uint32_t epoch);
+  pliant_status call(uint32_t index);
+  pliant_status copy(const artifact::CopyDesc& desc);
   pliant_status step(pliant_status prepared);
   pliant_status read(const artifact::ReadDesc& desc);
   pliant_status reserve(const artifact::ReserveDesc& desc);

@@ -53,72 +53,59 @@ pliant_status Resolver::locate_output(uint32_t output, Place& place) {
   return PLIANT_OK;
 }
 
-pliant_status Resolver::locate(const Arg& arg, const char* where, Place& place) {
-  auto operand = [](const Operand& o) {
-    return o.grow != nullptr ? Place{o.grow->data(), o.grow->capacity()} : Place{o.data, o.bytes};
-  };
-  switch (arg.kind) {
-    case Arg::Kind::Input:
-      // Programs only read inputs and constants; arguments of native code have one type for all.
-      place = {use_ == For::Now ? const_cast<std::byte*>(state_.inputs[arg.index].data) : nullptr,
-               state_.inputs[arg.index].bytes};
-      break;
-    case Arg::Kind::Output: PLIANT_TRY(locate_output(arg.index, place)); break;
-    case Arg::Kind::Buffer: {
-      const Placement& b = frame->buffers[arg.index - frame->code->first_buffer];
-      place = {state_.arena.base() + b.offset, b.bytes};
-      break;
-    }
-    case Arg::Kind::Constant: {
-      const artifact::ConstantDesc& c = model_.program.constants[arg.index];
-      place = {const_cast<std::byte*>(model_.constants + c.offset), c.bytes};
-      break;
-    }
-    case Arg::Kind::Grow: place = {frame->grows[arg.index]->data(), frame->grows[arg.index]->capacity()}; break;
-    case Arg::Kind::Param: place = operand(frame->params[arg.index]); break;
-    case Arg::Kind::Result: place = operand(frame->results[arg.index]); break;
-  }
-  const int64_t offset = value(arg.byte_offset);
-  if (offset == 0) return PLIANT_OK;
+pliant_status Resolver::bad_offset(const char* where, int64_t offset, uint64_t bytes) {
   if (!is_bytes(offset)) return bad_size(where, "an offset", offset);
-  if (static_cast<uint64_t>(offset) > place.bytes)
-    return fail(PLIANT_RUN_FAULT, "%san argument begins at byte %" PRId64 " of %" PRIu64, prefix_of(where).str(), offset,
-                place.bytes);
-  place.bytes -= static_cast<uint64_t>(offset);
-  if (place.data != nullptr) place.data += offset;
-  return PLIANT_OK;
+  return fail(PLIANT_RUN_FAULT, "%san argument begins at byte %" PRId64 " of %" PRIu64, prefix_of(where).str(), offset,
+              bytes);
+}
+
+void Resolver::add_patch(const Arg& arg, uint32_t at, PreparedList& list) {
+  if (use_ == For::Plan && (arg.kind == Arg::Kind::Input || arg.kind == Arg::Kind::Output))
+    list.patches.push_back({at, arg.index, arg.kind == Arg::Kind::Output, static_cast<uint64_t>(value(arg.byte_offset))});
 }
 
 pliant_status Resolver::push_arg(const Arg& arg, const char* where, PreparedList& list, uint64_t& bytes) {
   Place place;
   PLIANT_TRY(locate(arg, where, place));
-  if (use_ == For::Plan && (arg.kind == Arg::Kind::Input || arg.kind == Arg::Kind::Output))
-    list.patches.push_back({static_cast<uint32_t>(list.pointers.size()), arg.index, arg.kind == Arg::Kind::Output,
-                            static_cast<uint64_t>(value(arg.byte_offset))});
+  add_patch(arg, static_cast<uint32_t>(list.pointers.size()), list);
   list.pointers.push_back(place.data);
   bytes = place.bytes;
   return PLIANT_OK;
 }
 
-pliant_status Resolver::prepare_call(uint32_t call, PreparedList& list) {
+pliant_status Resolver::resolve_call(uint32_t call, PreparedOp& op, std::byte** pointers, int64_t* ints) {
   const CallDesc& desc = model_.program.calls[call];
   const char* where = desc.where.c_str();
-  PreparedOp op;
   op.kind = PreparedOp::Kind::Call;
   op.index = call;
   op.function = model_.kernels[desc.kernel];
-  op.pointers = static_cast<uint32_t>(list.pointers.size());
-  op.ints = static_cast<uint32_t>(list.ints.size());
-  uint64_t bytes;
-  for (const Arg& a : desc.args) PLIANT_TRY(push_arg(a, where, list, bytes));
-  for (const Int& i : desc.ints) list.ints.push_back(value(i));
+  for (const Arg& a : desc.args) {
+    Place place;
+    PLIANT_TRY(locate(a, where, place));
+    *pointers++ = place.data;
+  }
+  for (const Int& i : desc.ints) *ints++ = value(i);
   op.tasks = value(desc.tasks);
   if (op.tasks < 0) return fail(PLIANT_RUN_FAULT, "%s%" PRId64 " tasks are to run", prefix_of(where).str(), op.tasks);
   const int64_t scratch = value(desc.scratch), work = value(desc.work);
   if (!is_bytes(scratch)) return bad_size(where, "scratch memory", scratch);
   op.bytes = round_up(static_cast<uint64_t>(scratch), 128);
-  const int64_t wanted = std::min({op.tasks, std::max<int64_t>(work, 0) / kWorkOfOneThread + 1, int64_t{threads_}});
-  op.slices = static_cast<int32_t>(std::max<int64_t>(wanted, 1));
+  op.slices = 1;
+  if (work >= kWorkOfOneThread && threads_ > 1)
+    op.slices =
+        static_cast<int32_t>(std::max<int64_t>(std::min({op.tasks, work / kWorkOfOneThread + 1, int64_t{threads_}}), 1));
+  return PLIANT_OK;
+}
+
+pliant_status Resolver::prepare_call(uint32_t call, PreparedList& list) {
+  const CallDesc& desc = model_.program.calls[call];
+  PreparedOp op;
+  op.pointers = static_cast<uint32_t>(list.pointers.size());
+  op.ints = static_cast<uint32_t>(list.ints.size());
+  list.pointers.resize(list.pointers.size() + desc.args.size());
+  list.ints.resize(list.ints.size() + desc.ints.size());
+  PLIANT_TRY(resolve_call(call, op, list.pointers.data() + op.pointers, list.ints.data() + op.ints));
+  for (uint32_t k = 0; k < desc.args.size(); ++k) add_patch(desc.args[k], op.pointers + k, list);
   list.ops.push_back(op);
   return PLIANT_OK;
 }

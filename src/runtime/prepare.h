@@ -26,13 +26,20 @@ class Resolver {
 
   // Each appends one op to `list`.
   pliant_status prepare_call(uint32_t call, PreparedList& list);
+  // As prepare_call, but into arrays with room for `call`'s pointers and integers.
+  pliant_status resolve_call(uint32_t call, PreparedOp& op, std::byte** pointers, int64_t* ints);
   pliant_status prepare_extern(uint32_t index, PreparedList& list);
   pliant_status prepare_copy(uint32_t copy, PreparedList& list);
   // Of an input or output in a plan, the address is null.
   pliant_status locate(const artifact::Arg& arg, const char* where, Place& place);
 
  private:
+  static Place place_of(const Operand& o) {
+    return o.grow != nullptr ? Place{o.grow->data(), o.grow->capacity()} : Place{o.data, o.bytes};
+  }
   pliant_status locate_output(uint32_t output, Place& place);
+  static pliant_status bad_offset(const char* where, int64_t offset, uint64_t bytes);
+  void add_patch(const artifact::Arg& arg, uint32_t at, PreparedList& list);
   pliant_status push_arg(const artifact::Arg& arg, const char* where, PreparedList& list, uint64_t& bytes);
 
   Model& model_;
@@ -40,6 +47,36 @@ class Resolver {
   For use_;
   int threads_;  // to divide calls over
 };
+
+inline pliant_status Resolver::locate(const artifact::Arg& arg, const char* where, Place& place) {
+  using Kind = artifact::Arg::Kind;
+  switch (arg.kind) {
+    case Kind::Input:
+      // Programs only read inputs and constants; arguments of native code have one type for all.
+      place = {use_ == For::Now ? const_cast<std::byte*>(state_.inputs[arg.index].data) : nullptr,
+               state_.inputs[arg.index].bytes};
+      break;
+    case Kind::Output: PLIANT_TRY(locate_output(arg.index, place)); break;
+    case Kind::Buffer: {
+      const Placement& b = frame->buffers[arg.index - frame->code->first_buffer];
+      place = {state_.arena.base() + b.offset, b.bytes};
+      break;
+    }
+    case Kind::Constant: {
+      const artifact::ConstantDesc& c = model_.program.constants[arg.index];
+      place = {const_cast<std::byte*>(model_.constants + c.offset), c.bytes};
+      break;
+    }
+    case Kind::Grow: place = {frame->grows[arg.index]->data(), frame->grows[arg.index]->capacity()}; break;
+    case Kind::Param: place = place_of(frame->params[arg.index]); break;
+    case Kind::Result: place = place_of(frame->results[arg.index]); break;
+  }
+  const int64_t offset = value(arg.byte_offset);
+  if (static_cast<uint64_t>(offset) > place.bytes) return bad_offset(where, offset, place.bytes);
+  place.bytes -= static_cast<uint64_t>(offset);
+  if (place.data != nullptr) place.data += offset;
+  return PLIANT_OK;
+}
 
 // Places the buffers of an epoch among those of the frame that are placed, in the arena from frame.arena_begin on;
 // frame.arena_end grows to the end of the highest one. Buffers of later epochs are not placed any more.

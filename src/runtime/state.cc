@@ -29,6 +29,8 @@ State::State(const Model& model)
   entry.buffers = buffers.data();
   entry.planned = planned.data();
   entry.grows = grows.data();
+  call_pointers.resize(model.most_pointers);
+  call_ints.resize(model.most_ints);
   step.pointers.reserve(model.most_pointers);
   step.patches.reserve(model.most_pointers);
   step.ints.reserve(model.most_ints);

@@ -54,7 +54,7 @@ class State {
   std::vector<TensorList> lists;  // the list registers, all absent between runs
   ListMemory list_memory;
   std::vector<bool> given_lists;  // by input, while they are bound
-  std::vector<int64_t> key;  // the run's key-slot values
+  std::vector<int64_t> key;       // the run's key-slot values
   // The entry's frame, with room for its parts.
   Frame entry;
   std::vector<int64_t> slots;
@@ -62,6 +62,8 @@ class State {
   std::vector<uint64_t> planned;
   std::vector<GrowBlock*> grows;
   PreparedList step;  // one instruction after the prefix
+  std::vector<std::byte*> call_pointers;
+  std::vector<int64_t> call_ints;
   std::vector<SliceResult> results;
   Arena arena, scratch, workspace;
   Arena frames;  // of functions

@@ -275,7 +275,7 @@ TEST(vm, copies_stay_inside) {
   const pliant_input in = {"x", x.data(), PLIANT_F32, 1, shape};
   pliant_output out = {};
   EXPECT_EQ(pliant_run(model.get(), &in, 1, &out, 1), PLIANT_RUN_FAULT);
-  EXPECT_STREQ(pliant_last_error(), "24 bytes are needed where there are 8");
+  EXPECT_STREQ(pliant_last_error(), "a copy needs 24 bytes where there are 8");
 }
 
 TEST(vm, imported_functions_and_read_only_data) {
