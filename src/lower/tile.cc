@@ -8,6 +8,7 @@ namespace pliant::lower {
 
 namespace {
 
+constexpr int64_t kVectorsOfOneRow = 8;
 constexpr int64_t kTaskWork = 4 << 20;  // multiply-adds that make a task worth handing out
 
 struct Tiler {
@@ -263,6 +264,9 @@ Result<LoweredKernel> lower_tiles(const Problem& p, const StageList& list, const
   t.nr = t.lanes * p.target.tile_vectors;
   if (auto upper = const_upper(ctx, t.f.col.extent))
     while (t.nr > t.lanes && t.nr / 2 >= *upper) t.nr /= 2;
+  // One row: more columns instead, so that their sums do not wait for each other.
+  if (t.f.row.extent.is_const(1) && operand == Operand::Packed)
+    while (t.nr < t.lanes * kVectorsOfOneRow && ctx.divisible(t.f.col.extent, 2 * t.nr)) t.nr *= 2;
   t.panels = ceildiv(t.f.col.extent, t.nr);
   KernelBuilder builder(ctx, p.name, p.loc);
   Signature signature(p, list, builder, temporaries);
