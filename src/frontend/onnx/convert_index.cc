@@ -10,6 +10,30 @@ Result<Values> with_axis(Conversion& c) {
   return Values{TRY(c.append(op.text, Attrs{{"axis", c.int_attr("axis", 0)}}, c.all_inputs()))};
 }
 
+// A place that is a size, such as the number of a loop's iteration, and lies inside: a slice needs no index tensor.
+std::optional<Dim> known_place(Conversion& c, Dim size) {
+  const Known* k = c.known(1);
+  if (k == nullptr || k->elements.size() != 1 || k->is_const() || k->elements[0].kind != Element::Kind::Int)
+    return std::nullopt;
+  Dim at = k->elements[0].num;
+  if (c.ctx().proves_less(at, c.num(0))) at = at + size;
+  bool inside = c.ctx().proves_less_equal(c.num(0), at) && c.ctx().proves_less(at, size);
+  return inside ? std::optional(at) : std::nullopt;
+}
+
+Result<Values> gather(Conversion& c) {
+  if (c.rank(0) == 0) return with_axis<"array.gather">(c);
+  int64_t axis = TRY(c.axis(c.int_attr("axis", 0), c.rank(0)));
+  std::optional<Dim> at = known_place(c, c.shape(0)[static_cast<size_t>(axis)]);
+  if (!at) return with_axis<"array.gather">(c);
+  Attrs attrs{{"starts", std::vector<Dim>{*at}}, {"ends", std::vector<Dim>{*at + 1}}, {"axes", std::vector<int64_t>{axis}}};
+  ValueId part = TRY(c.append("array.slice", std::move(attrs), {c.in(0)}));
+  graph::Shape shape = c.shape(0);
+  shape.erase(shape.begin() + axis);
+  shape.insert(shape.begin() + axis, static_cast<size_t>(c.rank(1)), c.num(1));
+  return Values{TRY(c.reshape(part, std::move(shape)))};
+}
+
 Result<Values> gather_nd(Conversion& c) {
   return Values{TRY(c.append("array.gather_nd", Attrs{{"batch_dims", c.int_attr("batch_dims", 0)}}, c.all_inputs()))};
 }
@@ -71,7 +95,7 @@ Result<Values> unique(Conversion& c) {
 
 Rows index_rows() {
   return {
-      {"Gather", 1, 2, &with_axis<"array.gather">, 0, &fold_gather},
+      {"Gather", 1, 2, &gather, 0, &fold_gather},
       {"GatherElements", 11, 2, &with_axis<"array.gather_elements">},
       {"GatherND", 11, 2, &gather_nd},
       {"Scatter", 9, 3, &scatter_elements},

@@ -152,6 +152,7 @@ class LoopImport {
       v->id = params[i];
       v->type = c_.state().builder.peek().value(params[i]).type;
       v->loc = c_.loc;
+      c_.state().builder.set_name(v->id, v->name);
       if (known_[i]) v->known = std::make_shared<Known>(at(i, index));
       out.push_back(std::move(v));
     }

@@ -88,7 +88,10 @@ class ScanImport {
 
   Result<ops::LoopBody> run_step(const Sequence& s, Dim index, const Values& params) {
     std::vector<ValueRef> inputs;
-    for (size_t k = 0; k < states_; ++k) inputs.push_back(make_value(body_.inputs[k].name, params[k]));
+    for (size_t k = 0; k < states_; ++k) {
+      inputs.push_back(make_value(body_.inputs[k].name, params[k]));
+      c_.state().builder.set_name(params[k], inputs.back()->name);
+    }
     for (size_t k = 0; k < xs_; ++k) {
       Dim at = reversed_[k] ? s.length - 1 - index : index;
       inputs.push_back(make_value(body_.inputs[states_ + k].name, TRY(entry(s.xs[k], s.axes[k], at))));
