@@ -94,7 +94,7 @@ namespace {
 // A module in the graph IR's text. Its functions are verified as an import's would be.
 Result<graph::Module> read_module(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
-  if (!in) return make_error("file", "\"" + path + "\"", "cannot be read");
+  if (!in) return make_error("file-unreadable", "\"" + path + "\"", "cannot be read");
   const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   graph::Module module = TRY(graph::parse_module(text));
   module.source = path;
