@@ -32,7 +32,7 @@ Status RegionLowering::lower_loop(const Node& n, Block& out) {
   for (ValueId v : n.outputs)
     if (!f_.value(v).type.tensor()) return not_native(n, "it carries values other than tensors");
   std::vector<Carried> carried = carry(n, parts);
-  for (Carried& c : carried) TRY(place_carried(n, c, out));
+  for (Carried& c : carried) TRY(place_carried(n, c, counts, out));
   std::vector<Place> scans = TRY(place_scans(n, parts, counts, out));
 
   Place go, counter;

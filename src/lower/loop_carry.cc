@@ -124,7 +124,7 @@ std::vector<RegionLowering::Carried> RegionLowering::carry(const Node& n, const 
 }
 
 // Declares the memory of a carried value and fills it with the first one.
-Status RegionLowering::place_carried(const Node& n, Carried& c, Block& out) {
+Status RegionLowering::place_carried(const Node& n, Carried& c, bool counts, Block& out) {
   for (Carried::Size& s : c.sizes) {
     if (&n == outermost_)
       return not_native(n, "the size " + ctx_.info(s.symbol).name + " of a carried value is not known before");
@@ -139,6 +139,9 @@ Status RegionLowering::place_carried(const Node& n, Carried& c, Block& out) {
       c.base = new_local(name_of(c.param), c.dtype, elements_of(c.param).const_value(), out);
       break;
     case Carried::Kind::Append:
+      c.base = has_place ? destinations_.at(c.output)
+                         : TRY(new_collection(n, name_of(c.param), c.dtype, elements_of(c.next), counts, out));
+      break;
     case Carried::Kind::InPlace:
       c.base =
           has_place ? destinations_.at(c.output) : TRY(new_buffer(n, name_of(c.param), c.dtype, elements_of(c.next), out));
@@ -234,7 +237,7 @@ Result<std::vector<Place>> RegionLowering::place_scans(const Node& n, const Loop
     if (destinations_.count(v)) {
       scans.push_back(destinations_.at(v));
     } else {
-      scans.push_back(TRY(new_buffer(n, name_of(v), f_.tensor_type(v).dtype, count * elements_of(from), out)));
+      scans.push_back(TRY(new_collection(n, name_of(v), f_.tensor_type(v).dtype, count * elements_of(from), counts, out)));
     }
     places_[v] = scans.back();
   }

@@ -12,6 +12,10 @@ using graph::ValueId;
 namespace {
 // What stays on the stack: one value, and all of a function.
 constexpr int64_t kLocalBytes = 4096, kAllLocalBytes = 64 * 1024;
+// A bound above this says little about what is needed: a limit of a loop that its condition ends much earlier.
+constexpr int64_t kMostBytes = int64_t{1} << 30;
+// The same for what a loop inside collects when only its condition decides how often it runs.
+constexpr int64_t kMostCollected = int64_t{1} << 20;
 }  // namespace
 
 loop::StmtPtr Block::finish() const {
@@ -119,12 +123,22 @@ Place RegionLowering::new_local(const std::string& name, DType t, int64_t elemen
 Result<Place> RegionLowering::new_buffer(const Node& n, const std::string& name, DType t, Dim elements, Block& out) {
   if (fits_local(t, elements)) return new_local(name, t, elements.const_value(), out);
   std::optional<Dim> room = upper_bound(elements);
+  if (room && ctx_.range(*room).lo > kMostBytes / byte_size(t)) room.reset();
   if (!room) return not_native(n, "the size " + elements.str() + " of a value has no bound that is known before the loop");
   loop::Buffer b{.id = ctx_.fresh_tensor(), .name = name, .dtype = t, .shape = {*room}};
   b.scope = loop::Scope::Scratch;
   Place p{b.id, ctx_.constant(0)};
   out.declare(std::move(b));
   return p;
+}
+
+// Memory for what grows with every iteration of a loop inside.
+Result<Place> RegionLowering::new_collection(const Node& n, const std::string& name, DType t, Dim elements, bool conditional,
+                                             Block& out) {
+  std::optional<Dim> room = upper_bound(elements);
+  if (conditional && !(room && ctx_.range(*room).hi <= kMostCollected / byte_size(t)))
+    return not_native(n, "how often it runs has no small bound, and so the size of what it collects");
+  return new_buffer(n, name, t, elements, out);
 }
 
 Result<Place> RegionLowering::define(const Node& n, ValueId v, Block& out) {

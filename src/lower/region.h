@@ -73,6 +73,8 @@ class RegionLowering {
   // A value about to be computed: where it was planned to be, or a buffer declared in `out`.
   Result<Place> define(const graph::Node& n, graph::ValueId v, Block& out);
   Result<Place> new_buffer(const graph::Node& n, const std::string& name, DType t, Dim elements, Block& out);
+  Result<Place> new_collection(const graph::Node& n, const std::string& name, DType t, Dim elements, bool conditional,
+                               Block& out);
   Place new_local(const std::string& name, DType t, int64_t elements, Block& out);
   bool fits_local(DType t, Dim elements) const;
   // The symbols that the node's regions bind, and those of nodes inside them.
@@ -110,7 +112,7 @@ class RegionLowering {
   // loop.cc, loop_carry.cc
   Status lower_loop(const graph::Node& n, Block& out);
   std::vector<Carried> carry(const graph::Node& n, const graph::LoopParts& parts);
-  Status place_carried(const graph::Node& n, Carried& c, Block& out);
+  Status place_carried(const graph::Node& n, Carried& c, bool counts, Block& out);
   void begin_iteration(std::vector<Carried>& carried, Block& body);
   void plan_destinations(const graph::LoopParts& parts, const std::vector<Carried>& carried,
                          const std::vector<Place>& scans);
