@@ -86,8 +86,12 @@ Result<ValueId> Recurrence::stack(std::vector<ValueId> values, int64_t axis) {
   return e_.append("array.concat", Attrs{{"axis", axis}}, std::move(values));
 }
 
-Result<ValueId> Recurrence::activate(const Activation& a, ValueId x) {
+Result<ValueId> Recurrence::activate_clipped(const Activation& a, ValueId x) {
   if (clip_ > 0) x = TRY(e_.append("math.clip", {}, {x, e_.scalar(dtype_, -clip_), e_.scalar(dtype_, clip_)}));
+  return activate(a, x);
+}
+
+Result<ValueId> Recurrence::activate(const Activation& a, ValueId x) {
   Attrs alpha{{"alpha", a.alpha}};
   if (a.name == "tanh" || a.name == "sigmoid") return e_.append("math." + a.name, {}, {x});
   if (a.name == "relu" || a.name == "softsign" || a.name == "softplus") return e_.append("nn." + a.name, {}, {x});
@@ -168,7 +172,11 @@ Result<Recurrence::State> Recurrence::initial_state(int64_t d) {
     if (!e_.has(i)) return e_.append("array.full", Attrs{{"shape", shape}}, {e_.scalar(dtype_, 0)});
     ValueId v = batch_major_ ? TRY(transpose(input(i), {1, 0, 2})) : input(i);
     TRY(require_equal(e_.type(v).shape[1], batch_, "batches of a recurrent layer's initial state and input"));
-    return reshape(TRY(part(v, 0, e_.ctx.constant(d), e_.ctx.constant(d + 1))), shape);
+    v = TRY(reshape(TRY(part(v, 0, e_.ctx.constant(d), e_.ctx.constant(d + 1))), shape));
+    if (lengths_ == kNoValue) return v;
+    // As onnxruntime has it, the last state of an empty sequence is zero.
+    ValueId any = TRY(reshape(TRY(binary("lt", e_.scalar(DType::I64, 0), lengths_)), {batch_, e_.ctx.constant(1)}));
+    return e_.append("math.where", {}, {any, v, e_.scalar(dtype_, 0)});
   };
   s.h = TRY(start(5));
   if (cell_.has_state) s.c = TRY(start(6));

@@ -42,7 +42,8 @@ class Recurrence {
   // Arithmetic of a cell.
   Result<ValueId> binary(const std::string& op, ValueId a, ValueId b) { return e_.append("math." + op, {}, {a, b}); }
   Result<ValueId> one_less(ValueId x) { return binary("sub", e_.scalar(dtype_, 1), x); }
-  Result<ValueId> activate(const Activation& a, ValueId x);  // after clipping
+  Result<ValueId> activate(const Activation& a, ValueId x);
+  Result<ValueId> activate_clipped(const Activation& a, ValueId x);
   // `count` gates from gate k on: columns of [batch, n * hidden].
   Result<ValueId> gate(ValueId gates, int64_t k, int64_t count = 1);
   // The same of rows of [n * hidden, …].

@@ -15,7 +15,7 @@ Result<State> step(Recurrence& r, const Recurrence::Direction& d, ValueId x, Sta
   } else {
     first = TRY(r.recur(s.h, TRY(r.row_gate(d.r, 0, 2))));
   }
-  ValueId both = TRY(r.activate(d.activations[0], TRY(r.binary("add", TRY(r.gate(x, 0, 2)), first))));
+  ValueId both = TRY(r.activate_clipped(d.activations[0], TRY(r.binary("add", TRY(r.gate(x, 0, 2)), first))));
   ValueId update = TRY(r.gate(both, 0)), reset = TRY(r.gate(both, 1)), inner;
   if (linear_before_reset) {
     inner = TRY(r.gate(all, 2));
@@ -24,7 +24,7 @@ Result<State> step(Recurrence& r, const Recurrence::Direction& d, ValueId x, Sta
   } else {
     inner = TRY(r.recur(TRY(r.binary("mul", reset, s.h)), TRY(r.row_gate(d.r, 2))));
   }
-  ValueId candidate = TRY(r.activate(d.activations[1], TRY(r.binary("add", TRY(r.gate(x, 2)), inner))));
+  ValueId candidate = TRY(r.activate_clipped(d.activations[1], TRY(r.binary("add", TRY(r.gate(x, 2)), inner))));
   State next;
   next.h = TRY(r.binary("add", TRY(r.binary("mul", TRY(r.one_less(update)), candidate)), TRY(r.binary("mul", update, s.h))));
   return next;

@@ -6,7 +6,8 @@ namespace {
 
 using State = Recurrence::State;
 
-// Gates in order: input, output, forget, cell; peepholes: input, output, forget.
+// Gates in order: input, output, forget, cell; peepholes: input, output, forget. As onnxruntime has it, clipping is for the
+// gates, not for the state on its way to the output.
 Result<State> step(Recurrence& r, const Recurrence::Direction& d, ValueId x, State s, bool input_forget) {
   bool peeps = d.peepholes != graph::kNoValue;
   ValueId all = TRY(r.binary("add", x, TRY(r.recur(s.h, d.r))));
@@ -14,16 +15,16 @@ Result<State> step(Recurrence& r, const Recurrence::Direction& d, ValueId x, Sta
     if (!peeps) return v;
     return r.binary("add", v, TRY(r.binary("mul", TRY(r.row_gate(d.peepholes, k)), cell)));
   };
-  ValueId input = TRY(r.activate(d.activations[0], TRY(with_peephole(TRY(r.gate(all, 0)), 0, s.c))));
+  ValueId input = TRY(r.activate_clipped(d.activations[0], TRY(with_peephole(TRY(r.gate(all, 0)), 0, s.c))));
   ValueId forget;
   if (input_forget)
     forget = TRY(r.one_less(input));
   else
-    forget = TRY(r.activate(d.activations[0], TRY(with_peephole(TRY(r.gate(all, 2)), 2, s.c))));
-  ValueId candidate = TRY(r.activate(d.activations[1], TRY(r.gate(all, 3))));
+    forget = TRY(r.activate_clipped(d.activations[0], TRY(with_peephole(TRY(r.gate(all, 2)), 2, s.c))));
+  ValueId candidate = TRY(r.activate_clipped(d.activations[1], TRY(r.gate(all, 3))));
   State next;
   next.c = TRY(r.binary("add", TRY(r.binary("mul", forget, s.c)), TRY(r.binary("mul", input, candidate))));
-  ValueId output = TRY(r.activate(d.activations[0], TRY(with_peephole(TRY(r.gate(all, 1)), 1, next.c))));
+  ValueId output = TRY(r.activate_clipped(d.activations[0], TRY(with_peephole(TRY(r.gate(all, 1)), 1, next.c))));
   next.h = TRY(r.binary("mul", output, TRY(r.activate(d.activations[2], next.c))));
   return next;
 }

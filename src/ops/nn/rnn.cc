@@ -8,7 +8,7 @@ using State = Recurrence::State;
 
 Result<State> step(Recurrence& r, const Recurrence::Direction& d, ValueId x, State s) {
   State next;
-  next.h = TRY(r.activate(d.activations[0], TRY(r.binary("add", x, TRY(r.recur(s.h, d.r))))));
+  next.h = TRY(r.activate_clipped(d.activations[0], TRY(r.binary("add", x, TRY(r.recur(s.h, d.r))))));
   return next;
 }
 
