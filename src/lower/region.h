@@ -52,7 +52,7 @@ class RegionLowering {
     Dim index;
   };
 
-  // region.cc: nodes and places
+  // region.cc, region_bounds.cc: nodes, places, sizes
   // An output of the function: the place where the value is to end up.
   void add_output(graph::ValueId v);
   // A temporary of the lowered node that the function writes.
