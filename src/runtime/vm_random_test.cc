@@ -1,6 +1,6 @@
 // Programs at random that the verifier accepts: whatever their tables say, a run ends with a status. What a run may not do
-// is read or write outside its memory, which the address sanitizer would see. Jumps go forward, so that every run ends;
-// there is no native code, which no verifier could judge.
+// is read or write outside its memory, which the address sanitizer would see. Jumps go forward and functions call none, so
+// that every run ends; there is no native code, which no verifier could judge.
 #include <random>
 
 #include "artifact/verify.h"
@@ -33,14 +33,21 @@ class Generator {
     }
     p.shape_programs = {{0, false, {}},
                         {0, false, {{Check::Kind::LessEqual, integer(), integer(), "node \"c\"", "{a} {b}"}}}};
+    p.grow_count = 2;
     for (int i = 0; i < 4; ++i) p.externs.push_back(make_extern(p));
     for (int i = 0; i < 4; ++i) p.copies.push_back({any(p), writable(p), size()});
-    for (int i = 0; i < 3; ++i) p.reads.push_back({any(p), below(2) == 0 ? DType::I64 : DType::I8, below(6), below(8)});
+    for (int i = 0; i < 3; ++i) p.reads.push_back({any(p), below(2) == 0 ? DType::I64 : DType::I8, below(6), below(8), ""});
+    for (int i = 0; i < 2; ++i) p.reserves.push_back({{Arg::Kind::Grow, below(2), imm(0)}, size(), "node \"g\""});
+    p.fails = {{"node \"f\"", "{0}", {integer()}}};
+    for (int i = 0; i < 2; ++i)
+      p.invokes.push_back(
+          {0, {integer(), integer()}, {any(p), any(p)}, {writable(p), writable(p)}, {{below(4), below(8)}}, "node \"i\""});
     p.code = {instr(Opcode::Plan, 0), instr(Opcode::Plan, 1)};
     while (p.code.size() + 1 < length)
       p.code.push_back(make_instr(static_cast<uint16_t>(p.code.size()), static_cast<uint16_t>(length)));
     p.code.resize(length - 1);
     p.code.push_back(instr(Opcode::Return));
+    add_function(p);
     return p;
   }
   uint32_t below(uint32_t n) { return static_cast<uint32_t>(random_() % n); }
@@ -54,6 +61,42 @@ class Generator {
   }
 
  private:
+  // Copies between its params, results, a growable block and a buffer.
+  void add_function(Program& p) {
+    FunctionDesc f;
+    f.name = "f";
+    f.first = static_cast<uint32_t>(p.code.size());
+    f.slot_count = 4;
+    f.grow_count = 1;
+    f.first_buffer = static_cast<uint32_t>(p.buffers.size());
+    f.buffer_count = f.param_count = f.result_count = 2;
+    f.buffer_count = 1;
+    auto arg = [&](bool writes) -> Arg {
+      const Int at = below(3) == 0 ? slot(below(4)) : imm(static_cast<int64_t>(8 * below(2)));
+      switch (below(writes ? 3 : 4)) {
+        case 0: return {Arg::Kind::Grow, 0, at};
+        case 1: return {Arg::Kind::Result, below(2), at};
+        case 2: return {Arg::Kind::Buffer, f.first_buffer, at};
+        default: return {Arg::Kind::Param, below(2), at};
+      }
+    };
+    auto bytes = [&] { return below(2) == 0 ? slot(below(4)) : imm(static_cast<int64_t>(8 * below(20))); };
+    p.code.push_back(instr(Opcode::Plan, 0));
+    for (uint32_t i = 0; i < 6; ++i) {
+      if (below(3) == 0) {
+        const Arg::Kind to = below(2) == 0 ? Arg::Kind::Grow : Arg::Kind::Result;
+        p.reserves.push_back({{to, 0, imm(0)}, bytes(), "node \"r\""});
+        p.code.push_back(instr(Opcode::Reserve, static_cast<uint16_t>(p.reserves.size() - 1)));
+      } else {
+        p.copies.push_back({arg(false), arg(true), bytes()});
+        p.code.push_back(instr(Opcode::Copy, static_cast<uint16_t>(p.copies.size() - 1)));
+      }
+    }
+    p.code.push_back(instr(Opcode::Return));
+    f.last = static_cast<uint32_t>(p.code.size() - 1);
+    p.buffers.push_back({bytes(), 0, f.first, f.last});
+    p.functions.push_back(f);
+  }
   DType dtype() { return static_cast<DType>(below(kDTypeCount)); }
   Int integer() { return below(2) == 0 ? slot(below(8)) : imm(number()); }
   Int size() {
@@ -62,13 +105,15 @@ class Generator {
   }
   Int offset() { return below(4) == 0 ? size() : imm(0); }
   Arg any(const Program& p) {
-    switch (below(4)) {
+    switch (below(5)) {
       case 0: return {Arg::Kind::Input, below(2), offset()};
       case 1: return {Arg::Kind::Constant, below(2), offset()};
+      case 2: return {Arg::Kind::Grow, below(2), offset()};
       default: return writable(p);
     }
   }
   Arg writable(const Program& p) {
+    if (below(4) == 0) return {Arg::Kind::Grow, below(2), offset()};
     if (below(3) == 0) return {Arg::Kind::Output, below(static_cast<uint32_t>(p.outputs.size())), offset()};
     return {Arg::Kind::Buffer, below(4), offset()};
   }
@@ -100,7 +145,7 @@ class Generator {
   }
   Instr make_instr(uint16_t at, uint16_t length) {
     const auto s = [&] { return static_cast<uint16_t>(below(8)); };
-    switch (below(14)) {
+    switch (below(18)) {
       case 0: return instr(Opcode::Shape, static_cast<uint16_t>(below(2)));
       case 1: return instr(Opcode::Plan, static_cast<uint16_t>(below(2)));
       case 2:
@@ -115,6 +160,10 @@ class Generator {
       case 11: return instr(Opcode::Less, s(), s(), s());
       case 12:
         return instr(Opcode::JumpZero, static_cast<uint16_t>(std::min<uint32_t>(at + 1u + below(4), length - 1u)), s());
+      case 13: return instr(Opcode::AddImm, s(), s(), static_cast<uint16_t>(8 * below(9)));
+      case 14:
+      case 15: return instr(Opcode::Reserve, static_cast<uint16_t>(below(2)));
+      case 16: return below(4) == 0 ? instr(Opcode::Fail, 0) : instr(Opcode::Invoke, static_cast<uint16_t>(below(2)));
       default: return instr(Opcode::Sub, s(), s(), s());
     }
   }
