@@ -85,10 +85,14 @@ class OpMatrix : public ::testing::TestWithParam<std::string> {};
 TEST_P(OpMatrix, SamplesAgree) {
   const OpDef& op = *find_op(GetParam());
   EXPECT_FALSE(op.doc.empty());
-  EXPECT_FALSE(op.samples.empty());
-  EXPECT_EQ((op.compute != nullptr) + (op.expand != nullptr) + (op.kernel.infer != nullptr), 1) << "exactly one body";
+  EXPECT_EQ(op.samples.empty(), op.list.infer != nullptr) << "lists are tested apart: samples are of tensors";
+  EXPECT_EQ((op.compute != nullptr) + (op.expand != nullptr) + (op.kernel.infer != nullptr) + (op.list.infer != nullptr), 1)
+      << "exactly one body";
   if (op.kernel.infer) {
     EXPECT_TRUE(op.kernel.reference != nullptr && !op.kernel.symbol.empty());
+  }
+  if (op.list.infer) {
+    EXPECT_TRUE(op.list.reference != nullptr);
   }
   for (const std::string& text : op.samples) {
     SCOPED_TRACE(op.name + " " + text);
