@@ -227,7 +227,7 @@ class Verifier {
       const FunctionDesc& f = p_.functions[i];
       if (f.first != code || f.last < f.first || f.last >= p_.code.size())
         return fail("function", i, "has a bad code range");
-      if (f.first_buffer != buffers || f.buffer_count > p_.buffers.size() - buffers)
+      if (f.first_buffer != buffers || buffers > p_.buffers.size() || f.buffer_count > p_.buffers.size() - buffers)
         return fail("function", i, "has a bad range of buffers");
       if (f.grow_count > kMaxGrows || f.param_count > kMaxGrows || f.result_count > kMaxGrows)
         return fail("function", i, "has too many params, results or growable blocks");

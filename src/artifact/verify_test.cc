@@ -41,9 +41,34 @@ Program full_program() {
                 "node \"n\""}};
   p.copies = {{{Arg::Kind::Buffer, 1, imm(0)}, {Arg::Kind::Output, 0, imm(0)}, slot(5)}};
   p.reads = {{{Arg::Kind::Input, 1, imm(0)}, DType::I64, 2, 5}};
-  p.code = {{Opcode::Shape, 0, 0},       {Opcode::Plan, 0, 0}, {Opcode::Call, 0, 0},    {Opcode::Extern, 0, 0},
-            {Opcode::JumpZero, 0, 9, 4}, {Opcode::Plan, 0, 1}, {Opcode::Move, 0, 5, 4}, {Opcode::Copy, 0, 0},
-            {Opcode::Read, 0, 0},        {Opcode::Return, 0}};
+  p.code = {{Opcode::Shape, 0, 0},
+            {Opcode::Plan, 0, 0},
+            {Opcode::Call, 0, 0},
+            {Opcode::Extern, 0, 0},
+            {Opcode::JumpZero, 0, 9, 4},
+            {Opcode::Plan, 0, 1},
+            {Opcode::Move, 0, 5, 4},
+            {Opcode::Copy, 0, 0},
+            {Opcode::Read, 0, 0},
+            {Opcode::Return, 0},
+            // A function from 10 on, and what the entry's code does not reach.
+            {Opcode::Plan, 0, 0},
+            {Opcode::Reserve, 0, 0},
+            {Opcode::Copy, 0, 1},
+            {Opcode::Next, 0, 12, 0, 1},
+            {Opcode::Invoke, 0, 0},
+            {Opcode::JumpZero, 0, 17, 1},
+            {Opcode::Fail, 0, 0},
+            {Opcode::Return, 0}};
+  p.grow_count = 2;
+  p.buffers.push_back({slot(1), 0, 10, 16});
+  p.copies.push_back({{Arg::Kind::Param, 0, imm(0)}, {Arg::Kind::Buffer, 2, imm(8)}, imm(8)});
+  p.reserves = {{{Arg::Kind::Grow, 0, imm(0)}, slot(1), "node \"r\""}};
+  p.fails = {{"node \"f\"", "{0} is bad", {slot(0), imm(-4)}}};
+  p.loops = {{12, 13, 0, "node \"l\""}, {5, 8, 5, "node \"m\""}};
+  p.functions = {{"f", 10, 17, 2, 1, 2, 1, 1, 1}};
+  p.invokes = {
+      {0, {slot(0), imm(3)}, {{Arg::Kind::Param, 0, imm(8)}}, {{Arg::Kind::Result, 0, imm(0)}}, {{1, 0}}, "node \"i\""}};
   p.constants = {{0, 1000}, {1024, 64}, {1088, 0}, {0, 1000}, {1088, 70'000}};
   p.image.target = "x86-64-v3";
   p.image.features = {"avx2", "fma"};
@@ -106,7 +131,8 @@ TEST(verify, tables_of_code) {
             "shape program 0 checks a slot that is none");
   EXPECT_EQ(error_of([](Program& p) { p.buffers[0].bytes = imm(-1); }), "buffer 0 has a bad size, epoch or range");
   EXPECT_EQ(error_of([](Program& p) { p.buffers[0].epoch = kMaxEpochs; }), "buffer 0 has a bad size, epoch or range");
-  EXPECT_EQ(error_of([](Program& p) { p.buffers[0].last = 10; }), "buffer 0 has a bad size, epoch or range");
+  EXPECT_EQ(error_of([](Program& p) { p.buffers[0].last = 18; }), "buffer 0 has a bad size, epoch or range");
+  EXPECT_EQ(error_of([](Program& p) { p.buffers[0].last = 10; }), "buffer 0 does not fit its function");
   EXPECT_EQ(error_of([](Program& p) { p.buffers[0].first = 5; }), "buffer 0 has a bad size, epoch or range");
   EXPECT_EQ(error_of([](Program& p) { p.calls[0].kernel = 2; }), "call 0 names no kernel");
   EXPECT_EQ(error_of([](Program& p) { p.calls[0].args[0].index = 2; }), "call 0 has a bad argument");
@@ -125,6 +151,52 @@ TEST(verify, tables_of_code) {
   EXPECT_EQ(error_of([](Program& p) { p.reads[0].slot = 6; }), "read 0 is bad");
 }
 
+TEST(verify, functions_have_their_own) {
+  const std::string outside = " has an operand out of range";
+  EXPECT_EQ(error_of([](Program& p) { p.code[13].b = 2; }), "instruction 13 (Next)" + outside);
+  EXPECT_EQ(error_of([](Program& p) { p.code[13].a = 9; }), "instruction 13 (Next)" + outside);
+  EXPECT_EQ(error_of([](Program& p) { p.code[4].a = 10; }), "instruction 4 (JumpZero)" + outside);
+  EXPECT_EQ(error_of([](Program& p) { p.copies[1].from.index = 1; }), "instruction 12 (Copy)" + outside);
+  EXPECT_EQ(error_of([](Program& p) { p.copies[1].from.kind = Arg::Kind::Input; }), "instruction 12 (Copy)" + outside);
+  EXPECT_EQ(error_of([](Program& p) { p.copies[1].to.index = 0; }), "instruction 12 (Copy)" + outside);
+  EXPECT_EQ(error_of([](Program& p) { p.copies[1].bytes = slot(2); }), "instruction 12 (Copy)" + outside);
+  EXPECT_EQ(error_of([](Program& p) { p.copies[0].from = {Arg::Kind::Param, 0, imm(0)}; }),
+            "instruction 7 (Copy)" + outside);
+  EXPECT_EQ(error_of([](Program& p) { p.reserves[0].to.index = 1; }), "instruction 11 (Reserve)" + outside);
+  EXPECT_EQ(error_of([](Program& p) { p.reserves[0].to.kind = Arg::Kind::Buffer; }), "reserve 0 is bad");
+  EXPECT_EQ(error_of([](Program& p) { p.fails[0].values[0] = slot(3); }), "instruction 16 (Fail)" + outside);
+  EXPECT_EQ(error_of([](Program& p) { p.fails[0].values.resize(9); }), "fail 0 has bad values");
+  EXPECT_EQ(error_of([](Program& p) { p.buffers[2].bytes = slot(2); }), "buffer 2 does not fit its function");
+  EXPECT_EQ(error_of([](Program& p) { p.buffers[2].first = 9; }), "buffer 2 does not fit its function");
+  EXPECT_EQ(error_of([](Program& p) { p.loops[0].index = 2; }), "loop 0 has a bad range or index");
+  EXPECT_EQ(error_of([](Program& p) { p.loops[1].last = 12; }), "loop 1 has a bad range or index");
+}
+
+TEST(verify, calls_of_functions) {
+  EXPECT_EQ(error_of([](Program& p) { p.functions[0].first = 11; }), "instruction 10 is the last but falls through");
+  EXPECT_EQ(error_of([](Program& p) { p.functions[0].last = 16; }),
+            "function count 1 does not cover the code and the buffers");
+  EXPECT_EQ(error_of([](Program& p) { p.functions[0].last = 18; }), "function 0 has a bad code range");
+  EXPECT_EQ(error_of([](Program& p) { p.functions[0].first = 0; }), "function 0 leaves no code to the entry");
+  EXPECT_EQ(error_of([](Program& p) { p.functions[0].buffer_count = 2; }), "function 0 has a bad range of buffers");
+  EXPECT_EQ(error_of([](Program& p) { p.functions[0].first_buffer = 4; }), "function 0 has a bad range of buffers");
+  EXPECT_EQ(error_of([](Program& p) { p.functions[0].slot_count = 1u << 30; }), "slot count 1073741824 is over the limit");
+  EXPECT_EQ(error_of([](Program& p) { p.functions[0].grow_count = 1u << 30; }),
+            "function 0 has too many params, results or growable blocks");
+  EXPECT_EQ(error_of([](Program& p) { p.invokes[0].function = 1; }), "invoke 0 names no function or slot");
+  EXPECT_EQ(error_of([](Program& p) { p.invokes[0].results[0].kind = Arg::Kind::Param; }), "invoke 0 has a bad result");
+  const std::string outside = "instruction 14 (Invoke) has an operand out of range";
+  EXPECT_EQ(error_of([](Program& p) { p.invokes[0].ints.resize(3); }), outside);
+  EXPECT_EQ(error_of([](Program& p) { p.invokes[0].args.clear(); }), outside);
+  EXPECT_EQ(error_of([](Program& p) { p.invokes[0].slot_results[0].from = 2; }), outside);
+  EXPECT_EQ(error_of([](Program& p) { p.invokes[0].slot_results[0].to = 2; }), outside);
+  EXPECT_EQ(error_of([](Program& p) {
+              p.externs[0].list_inputs = {0}, p.list_count = 1;
+              p.code[16] = {Opcode::Extern, 0, 0};
+            }),
+            "instruction 16 (Extern) has an operand out of range");
+}
+
 TEST(verify, instructions) {
   EXPECT_EQ(error_of([](Program& p) { p.code[0].a = 2; }), "instruction 0 (Shape) has an operand out of range");
   EXPECT_EQ(error_of([](Program& p) { p.code[2].a = 1; }), "instruction 2 (Call) has an operand out of range");
@@ -141,6 +213,9 @@ TEST(verify, buffers_are_planned_on_every_path_and_alive) {
   EXPECT_EQ(error_of([](Program& p) { p.code[4].a = 6; }), "instruction 7 uses a buffer that holds nothing there");
   // Around a loop the epoch stays planned.
   EXPECT_EQ(error_of([](Program& p) { p.code[8] = {Opcode::JumpZero, 0, 6, 5}; }), "");
+  // Planning an epoch ends the later ones.
+  EXPECT_EQ(error_of([](Program& p) { p.code[6] = {Opcode::Plan, 0, 0}; }),
+            "instruction 7 uses a buffer that holds nothing there");
 }
 
 }  // namespace
