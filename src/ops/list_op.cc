@@ -67,7 +67,7 @@ Result<TensorType> ListContext::read(const TensorType& element) const {
 Result<size_t> ListContext::axis(int64_t axis, size_t rank) const {
   auto n = static_cast<int64_t>(rank);
   if (axis < -n || axis >= n)
-    return fail("bad-axis", "axis " + std::to_string(axis) + " of a tensor with " + std::to_string(n) + " axes");
+    return fail("axis-out-of-range", "axis " + std::to_string(axis) + " of a tensor with " + std::to_string(n) + " axes");
   return static_cast<size_t>(axis < 0 ? axis + n : axis);
 }
 
