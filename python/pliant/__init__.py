@@ -86,8 +86,9 @@ class Executable:
             except (TypeError, ValueError) as e:
                 raise InputError(f"input '{name}' is no array: {e}") from None
         if isinstance(value, (np.ndarray, np.generic)):
-            value = np.require(value, requirements=["C", "A"])
-            if value.dtype.name == "bfloat16":
+            if not (value.flags.c_contiguous and value.flags.aligned and isinstance(value, np.ndarray)):
+                value = np.require(value, requirements=["C", "A"])
+            if value.dtype.kind == "V" and value.dtype.name == "bfloat16":
                 return value.view(np.uint16), _BF16
         elif getattr(value, "requires_grad", False):
             value = value.detach()

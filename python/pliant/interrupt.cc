@@ -22,9 +22,10 @@ void on_interrupt(int number, siginfo_t* info, void* context) {
     before.sa_handler(number);
 }
 
+// The module below `signal`, which does not look its answers up in an enum.
 bool means_keyboard_interrupt() {
-  nb::module_ signal = nb::module_::import_("signal");
-  nb::object handler = signal.attr("getsignal")(signal.attr("SIGINT"));
+  nb::module_ signal = nb::module_::import_("_signal");
+  nb::object handler = signal.attr("getsignal")(SIGINT);
   return handler.is(signal.attr("default_int_handler"));
 }
 
