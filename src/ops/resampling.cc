@@ -13,7 +13,7 @@ struct Fraction {
 };
 std::optional<Fraction> exact_position(const Resampling& r, const ResampledAxis& a, Dim o) {
   using C = Resampling::Coordinate;
-  if (a.scale && r.coordinate != C::AlignCorners) return std::nullopt;
+  if (a.scale) return std::nullopt;
   switch (r.coordinate) {
     case C::Asymmetric: return Fraction{o * a.den, a.num};
     case C::HalfPixel: return Fraction{(o * 2 + 1) * a.den - a.num, a.num * 2};
@@ -21,7 +21,7 @@ std::optional<Fraction> exact_position(const Resampling& r, const ResampledAxis&
       if (a.out.is_const() && a.out.const_value() > 1) return Fraction{(o * 2 + 1) * a.den - a.num, a.num * 2};
       return std::nullopt;
     case C::AlignCorners:
-      if (a.out.is_const() && a.out.const_value() > 1) return Fraction{o * (a.in - 1), a.out - 1};
+      if (a.out.is_const() && a.out.const_value() > 1) return Fraction{o * (a.in - 1) * a.den, a.in * a.num - a.den};
       return std::nullopt;
     case C::HalfPixelSymmetric:
     case C::TfCropAndResize: return std::nullopt;
@@ -113,7 +113,12 @@ Scalar source_position(const Resampling& r, const ResampledAxis& a, Dim o) {
       return f32(a.in) * 0.5 * (1.0 - adjustment) + half_pixel;
     }
     case C::PytorchHalfPixel: return expr::make_select(many, half_pixel, zero);
-    case C::AlignCorners: return expr::make_select(many, x * f32(a.in - 1) / f32(a.out - 1), zero);
+    case C::AlignCorners: {
+      // The last positions meet in the size that the scale gives before it is rounded down (ONNX Resize, length_resized).
+      Scalar resized = a.scale ? f32(a.in) * a.scale : f32(a.in * a.num) * (1.0 / f32(a.den));
+      if (!a.scale && a.in == a.den) resized = f32(a.num);
+      return expr::make_select(many, x * f32(a.in - 1) / (resized - 1.0), zero);
+    }
     case C::Asymmetric: return a.scale ? x / a.scale : x * inverse;
     case C::TfCropAndResize: {
       Scalar last = f32(a.in - 1), spread = a.crop_end - a.crop_start;

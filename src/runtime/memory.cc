@@ -135,8 +135,12 @@ pliant_buffer* BlockPool::allocate(uint64_t bytes) {
     block = kept_[best];
     take_out(best);
   } else {
-    void* p = std::aligned_alloc(kAlignment, sizeof(pliant_buffer) + capacity);
+    // Fresh small pages cost more than filling them, so large blocks lie on huge ones where the machine has them.
+    const bool large = capacity >= 2 * kHugePage;
+    const uint64_t total = round_up(sizeof(pliant_buffer) + capacity, large ? kHugePage : kAlignment);
+    void* p = std::aligned_alloc(large ? kHugePage : kAlignment, total);
     if (p == nullptr) return nullptr;
+    if (large) madvise(p, total, MADV_HUGEPAGE);
     block = new (p) pliant_buffer;
     block->capacity = capacity;
     block->pool = this;
@@ -156,17 +160,16 @@ void BlockPool::release(pliant_buffer* block) {
   bool last;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (block->capacity <= kKeptBytes) {
-      while (kept_count_ == kKept || kept_bytes_ + block->capacity > kKeptBytes) {
-        pliant_buffer* oldest = kept_[0];
-        take_out(0);
-        std::free(oldest);
-      }
-      kept_[kept_count_++] = block;
-      kept_bytes_ += block->capacity;
-    } else {
-      std::free(block);
+    uint64_t largest = block->capacity;
+    for (int i = 0; i < kept_count_; ++i) largest = std::max(largest, kept_[i]->capacity);
+    const uint64_t bound = std::max(kKeptBytes, 2 * largest);
+    while (kept_count_ == kKept || kept_bytes_ + block->capacity > bound) {
+      pliant_buffer* oldest = kept_[0];
+      take_out(0);
+      std::free(oldest);
     }
+    kept_[kept_count_++] = block;
+    kept_bytes_ += block->capacity;
     last = --references_ == 0;
   }
   if (last) delete this;

@@ -54,8 +54,8 @@ class Arena {
   uint32_t generation_ = 0;
 };
 
-// Blocks for outputs. The blocks released last are kept for the next runs, up to a bound; the pool lives until its owner and
-// all its blocks are gone.
+// Blocks for outputs. The blocks released last are kept for the next runs, up to a bound or twice the largest of them; the
+// pool lives until its owner and all its blocks are gone.
 class BlockPool {
  public:
   static BlockPool* create() { return new BlockPool; }

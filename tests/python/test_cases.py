@@ -8,13 +8,6 @@ from conftest import SHARED
 import pliant
 
 FOLDER = SHARED / "cases"
-# What is not expected to run yet, and why.
-NOT_YET = {
-    "if_branch_rows_differ": "If with branches of different shape",
-    "loop_growing_state": "Loop",
-    "loop_passthrough_state": "Loop",
-    "scan_reverse_neg_axes": "Scan",
-}
 PT2 = "exported PyTorch programs are not read yet"
 CASES = sorted(p.parent.name for p in FOLDER.glob("*/case.json")) if FOLDER.is_dir() else []
 
@@ -68,8 +61,6 @@ def test_case(name):
     case = json.loads((folder / "case.json").read_text())
     if not (folder / "model.onnx").exists():
         pytest.skip(PT2)
-    if name in NOT_YET:
-        pytest.skip(f"not supported yet: {NOT_YET[name]}")
     if case["expect"] == "run":
         run_case(folder, case)
     elif case["expect"] == "error":
