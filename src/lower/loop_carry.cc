@@ -46,6 +46,22 @@ bool RegionLowering::is_computed(const graph::Region& r, ValueId v) const {
   return false;
 }
 
+// A value of a few vectors that the body uses more than once is read from registers rather than from where it ends up.
+bool RegionLowering::is_better_in_registers(const graph::Region& r, ValueId v) const {
+  const DType t = f_.tensor_type(v).dtype;
+  if (!fits_local(t, elements_of(v)) ||
+      elements_of(v).const_value() * byte_size(t) > kUnrolledVectors * target_.vector_bytes)
+    return false;
+  int uses = 0;
+  for (ValueId x : r.results) uses += source_of(r, x) == v;
+  for (const Node& n : r.nodes) {
+    for (ValueId x : n.inputs) uses += x != graph::kNoValue && !is_whole_view(n) && source_of(r, x) == v;
+    if (n.op != "core.fused")
+      for (const auto& inner : n.regions) uses += inner != nullptr && uses_value(n, {v});
+  }
+  return uses > 1;
+}
+
 // concat(carried, x…) along the outermost axis that is not 1, which is how a carried value grows in place.
 bool RegionLowering::is_append(const graph::Region& r, const Node& n, const Carried& c) const {
   if (n.op != "array.concat" || n.outputs[0] != c.source || source_of(r, n.inputs[0]) != c.param) return false;
@@ -185,13 +201,15 @@ void RegionLowering::plan_destinations(const LoopParts& parts, const std::vector
       Dim at = elements_of(c.param);
       for (size_t k = 1; k < n.inputs.size(); ++k) {
         ValueId piece = source_of(r, n.inputs[k]);
-        if (is_computed(r, piece)) destinations_.emplace(piece, Place{c.base.buffer, c.base.offset + at});
+        if (is_computed(r, piece) && !is_better_in_registers(r, piece))
+          destinations_.emplace(piece, Place{c.base.buffer, c.base.offset + at});
         at = at + elements_of(n.inputs[k]);
       }
     }
   for (size_t i = 0; i < scans.size(); ++i) {
     ValueId v = source_of(r, parts.scan(i));
-    if (is_computed(r, v)) destinations_.emplace(v, Place{scans[i].buffer, scans[i].offset + index * elements_of(v)});
+    if (is_computed(r, v) && !is_better_in_registers(r, v))
+      destinations_.emplace(v, Place{scans[i].buffer, scans[i].offset + index * elements_of(v)});
   }
 }
 

@@ -43,11 +43,12 @@ loop::StmtPtr make_point(expr::Context& ctx, const Nest& nest, const std::vector
   return loop::make_block(std::move(stores));
 }
 
-// The lane variable of an element index made by make_vector_loop: the only symbol whose range is that of lanes.
-std::optional<SymbolId> lane_of(expr::Context& ctx, Dim v, Dim outer, int64_t lanes) {
+// The lane variable of an element index made by make_vector_loop: it is made last.
+std::optional<SymbolId> lane_of(Dim v, Dim outer) {
+  std::optional<SymbolId> last;
   for (SymbolId s : expr::symbols_of(v))
-    if (!expr::uses_symbol(outer, s) && ctx.range(ctx.symbol_dim(s)).hi == lanes - 1) return s;
-  return std::nullopt;
+    if (!expr::uses_symbol(outer, s)) last = s;  // in id order
+  return last;
 }
 
 }  // namespace
@@ -103,7 +104,7 @@ Result<LoweredKernel> lower_map_stages(const Problem& p, const StageList& list, 
       for (Dim u : unrolled) {
         expr::DimMap at{{inner.var, begin + v}};
         if (unrolled_var) at[*unrolled_var] = u;
-        points.push_back(make_point(ctx, nest, group, at, lane_of(ctx, v, begin, lanes)));
+        points.push_back(make_point(ctx, nest, group, at, lane_of(v, begin)));
       }
       return loop::make_block(std::move(points));
     });

@@ -225,9 +225,13 @@ loop::StmtPtr make_vector_loop(expr::Context& ctx, Dim extent, int64_t lanes,
   }
   Dim rest = mod(extent, lanes);
   if (!rest.is_const(0)) {
-    Dim j = ctx.index_symbol("l", ctx.constant(lanes));
-    loop::StmtPtr masked = loop::make_if(expr::less(j, rest), body(whole * lanes + j));
-    loop::StmtPtr tail = loop::make_for(*j.as_symbol(), ctx.constant(lanes), loop::ForKind::Vector, masked);
+    // A rest that is known gets a vector of its own size.
+    int64_t width = lanes;
+    while (rest.is_const() && width / 2 >= rest.const_value()) width /= 2;
+    Dim j = ctx.index_symbol("l", ctx.constant(width));
+    loop::StmtPtr last = body(whole * lanes + j);
+    if (!rest.is_const(width)) last = loop::make_if(expr::less(j, rest), last);
+    loop::StmtPtr tail = loop::make_for(*j.as_symbol(), ctx.constant(width), loop::ForKind::Vector, last);
     parts.push_back(rest.is_const() ? tail : loop::make_if(expr::less(ctx.constant(0), rest), tail));
   }
   return loop::make_block(std::move(parts));

@@ -79,7 +79,7 @@ loop::StmtPtr make_reduction(expr::Context& ctx, const Reduction& r, const std::
   Loop inner = r.loops.back();
   int64_t wide = r.lanes * 4;
   if (auto upper = const_upper(ctx, inner.extent))
-    while (wide > r.lanes && wide / 2 >= *upper) wide /= 2;
+    while (wide > 1 && wide / 2 >= *upper) wide /= 2;
   loop::Buffer part = make_local(ctx, "part", r.accumulate, wide);
   std::vector<Loop> outer(r.loops.begin(), r.loops.end() - 1);
   seq.push_back(for_lanes(ctx, wide, [&](Dim l) { return loop::make_store(part.id, {l}, identity); }));

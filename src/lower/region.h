@@ -34,6 +34,9 @@ class Block {
   std::vector<loop::StmtPtr> items_;  // a Let or Alloc without a body takes what follows as its body
 };
 
+// Loops over the vectors of a value of this many are unrolled, so that the value can stay in registers.
+constexpr int64_t kUnrolledVectors = 8;
+
 class RegionLowering {
  public:
   RegionLowering(const graph::Function& f, const ConstantValues& constants, expr::Context& ctx,
@@ -124,6 +127,7 @@ class RegionLowering {
   bool updates_in_place(const graph::Region& r, const Carried& c);
   // The value of the region that `v` is the whole of, under another shape.
   graph::ValueId source_of(const graph::Region& r, graph::ValueId v) const;
+  bool is_better_in_registers(const graph::Region& r, graph::ValueId v) const;
   bool is_computed(const graph::Region& r, graph::ValueId v) const;
 
   const graph::Function& f_;

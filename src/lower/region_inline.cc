@@ -12,8 +12,6 @@ using loop::StmtPtr;
 
 namespace {
 
-// Loops over the vectors of a value of this many are unrolled, so that the value can stay in registers.
-constexpr int64_t kUnrolledVectors = 8;
 constexpr size_t kCheckValues = 8;  // KernelFrame::fault_values
 
 bool has_loop_of(const StmtPtr& root, std::initializer_list<ForKind> kinds) {
