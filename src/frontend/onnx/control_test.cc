@@ -331,6 +331,19 @@ TEST(Scan, AxesAndDirections) {
   EXPECT_EQ(values_of<float>(out.results[1]), (std::vector<float>{6, 5, 3, 25, 21, 16}));
 }
 
+// No step can be taken out of a sequence of none.
+TEST(Scan, ASequenceOfNoSteps) {
+  Graph g;
+  g.inputs = {f32_value("s0", {2}), f32_value("x", {0, 2})};
+  g.outputs = {f32_value("y", {2}), f32_value("z", {0, 2})};
+  g.nodes = {node("Scan", {"s0", "x"}, {"y", "z"}, "scan",
+                  {graph_attr("body", scan_body().bytes()), int_attr("num_scan_inputs", 1)})};
+  Outcome out = run(model(g), {f32({2}, {1, 2}), f32({0, 2}, {})});
+  ASSERT_EQ(out.error, "");
+  EXPECT_EQ(out.types, "f32[2] f32[0, 2] ");
+  EXPECT_EQ(values_of<float>(out.results[0]), (std::vector<float>{1, 2}));
+}
+
 TEST(Scan, BatchesOfOpset8HaveLengths) {
   Graph g;
   g.inputs = {value_info("lengths", ElemType::Int64, {"b"}), f32_value("s0", {"b", 2}), f32_value("x", {"b", "t", 2})};

@@ -64,6 +64,21 @@ Result<std::vector<ValueRef>> Importer::run_body(Conversion& c, const GraphProto
   return e;
 }
 
+std::optional<Values> Importer::values_of_no_iteration(Conversion& c, const GraphProto& body, Dim trip, const Values& init,
+                                                       size_t scan_count) {
+  if (!ctx_->proves_less_equal(trip, ctx_->constant(0))) return std::nullopt;
+  Values out = init;
+  for (size_t k = body.outputs.size() - scan_count; k < body.outputs.size(); ++k) {
+    const TypeProto& type = body.outputs[k].type;
+    auto dtype = dtype_of(type.elem_type);
+    if (type.kind != TypeProto::Kind::Tensor || !type.has_shape || !dtype) return std::nullopt;
+    std::vector<int64_t> shape{0};
+    for (const Dimension& d : type.shape) shape.push_back(std::max<int64_t>(0, d.value.value_or(0)));
+    out.push_back(c.constant(graph::make_constant(*dtype, std::move(shape), nullptr, 0)));
+  }
+  return out;
+}
+
 class LoopImport {
  public:
   LoopImport(Importer& importer, Conversion& c, Scope& scope, const GraphProto& body)
@@ -82,7 +97,7 @@ class LoopImport {
       spec.init.push_back(c_.in(2 + i));
     }
     first_ = ctx().symbol_count();
-    auto loop = TRY(ops::append_loop(
+    auto loop = ops::append_loop(
         c_.state().builder, ctx(), spec,
         [&](Dim index, const Values& params) -> Result<ops::LoopBody> {
           c_.state().enter_region();
@@ -90,8 +105,16 @@ class LoopImport {
           c_.state().leave_region();
           return body;
         },
-        c_.loc));
-    bind(loop);
+        c_.loc);
+    if (loop.ok()) {
+      bind(loop.value());
+      return ok();
+    }
+    auto values =
+        spec.trip ? importer_.values_of_no_iteration(c_, body_, *spec.trip, spec.init, scan_count()) : std::nullopt;
+    if (!values) return std::move(loop.error());
+    auto scans = values->begin() + static_cast<int64_t>(carried_);
+    bind({{values->begin(), scans}, {scans, values->end()}, c_.num(0)});
     return ok();
   }
 

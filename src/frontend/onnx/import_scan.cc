@@ -66,7 +66,7 @@ class ScanImport {
     ops::LoopSpec spec;
     spec.trip = s.length;
     spec.init = s.states;
-    return ops::append_loop(
+    auto loop = ops::append_loop(
         c_.state().builder, ctx(), spec,
         [&](Dim index, const Values& params) -> Result<ops::LoopBody> {
           c_.state().enter_region();
@@ -75,6 +75,11 @@ class ScanImport {
           return body;
         },
         c_.loc);
+    if (loop.ok()) return loop;
+    auto values = importer_.values_of_no_iteration(c_, body_, s.length, s.states, scan_count());
+    if (!values) return loop;
+    auto scans = values->begin() + static_cast<int64_t>(states_);
+    return ops::LoopValues{{values->begin(), scans}, {scans, values->end()}, c_.num(0)};
   }
 
   ValueRef make_value(std::string_view name, ValueId id) {

@@ -89,6 +89,10 @@ class Importer {
   // reported elsewhere.
   Result<std::vector<ValueRef>> run_body(Conversion& c, const GraphProto& g, std::vector<ValueRef> inputs, Scope& scope);
   const GraphProto* body_graph(Conversion& c);
+  // The values of a loop that provably runs no iteration, whose body may make no sense for that reason: `init`, and empty
+  // tensors of the types that the body declares for its last outputs. Nothing where it declares none.
+  std::optional<Values> values_of_no_iteration(Conversion& c, const GraphProto& body, Dim trip, const Values& init,
+                                               size_t scan_count);
   friend class LoopImport;
   friend class ScanImport;
   friend class SequenceMapImport;
