@@ -23,7 +23,7 @@ void add_compile_options(CLI::App& app, CompileArgs& a, bool with_shapes) {
 
 void add_run_options(CLI::App& app, RunArgs& a) {
   app.add_option("MODEL", a.compile.model, "an artifact, or a model to compile first")->required();
-  app.add_option("--input", a.inputs, "NAME=FILE.npy; inputs without a file get seeded random values");
+  app.add_option("--input", a.inputs, "NAME=FILE.npy, of a sequence NAME=FILE.npy,FILE.npy; inputs without a file get seeded random values");
   app.add_option("--shape", a.shapes, "'data=1x3x224x224;4x3x224x224': alternatives run one after the other");
   app.add_option("--dim", a.dims, "values of symbols, once for each shape: batch=1,seq=37");
   app.add_option("--threads", a.threads, "0: as many as this process may use")->check(CLI::NonNegativeNumber);

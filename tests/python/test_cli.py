@@ -6,6 +6,7 @@ import shutil
 import subprocess
 
 import numpy as np
+import onnx.parser
 import pytest
 
 import models
@@ -127,3 +128,30 @@ def test_npy_of_every_dtype(dtype, tmp_path):
     y = np.load(tmp_path / "y.npy")
     assert y.dtype == x.dtype
     np.testing.assert_array_equal(y, x)
+
+
+SEQUENCES = """<ir_version: 8, opset_import: ["" : 18]>
+m (int64 n, seq(float[a, 3]) s, optional(float[b]) o, float[1, 3] x) => (seq(float[c, 3]) y, float[d, 3] z, optional(float[b]) p) {
+    y = Loop(n, , s) <body = b (int64 i, bool c1, seq(float[e, 3]) acc) => (bool c2, seq(float[f, 3]) next) {
+        c2 = Identity(c1)
+        next = SequenceInsert(acc, x) }>
+    z = ConcatFromSequence<axis = 0>(y)
+    p = Identity(o) }"""
+
+
+def test_sequences_from_files_to_files(tmp_path):
+    onnx.save(onnx.parser.parse_model(SEQUENCES), tmp_path / "m.onnx")
+    tool("compile", tmp_path / "m.onnx", "-o", tmp_path / "m.pliant")
+    arrays = {name: np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+              for name, shape in {"a": (2, 3), "b": (4, 3), "x": (1, 3), "o": (5,)}.items()}
+    arrays["n"] = np.array(2)
+    for name, array in arrays.items():
+        np.save(tmp_path / f"{name}.npy", array)
+    given = ["--input", f"n={tmp_path}/n.npy", "--input", f"x={tmp_path}/x.npy", "--input", f"s={tmp_path}/a.npy,{tmp_path}/b.npy"]
+    text = tool("run", tmp_path / "m.pliant", *given, "--input", f"o={tmp_path}/o.npy", "--output", tmp_path / "out")
+    assert "y: 4 elements" in text and "y.3: f32 1x3" in text and "z: f32 8x3" in text and "p.0: f32 5" in text
+    np.testing.assert_array_equal(np.load(tmp_path / "out" / "y.1.npy"), arrays["b"])
+    assert "p: nothing" in tool("run", tmp_path / "m.pliant", *given, "--input", "o=")
+    text = tool("inspect", tmp_path / "m.pliant")
+    assert "input  s: seq<f32[?, 3]>" in text and "output p: opt<f32[?]>" in text
+    assert "max relative error 0.00e+00" in tool("verify", tmp_path / "m.pliant", tmp_path / "m.onnx")

@@ -14,7 +14,10 @@ namespace {
 std::string axes_text(const artifact::TensorDesc& t) {
   std::string text;
   for (const artifact::Axis& a : t.axes) text += (text.empty() ? "" : ", ") + a.text;
-  return std::string(name_of(t.dtype)) + "[" + text + "]";
+  using Kind = artifact::TensorDesc::Kind;
+  text = std::string(name_of(t.dtype)) + "[" + (t.any_rank ? "*" : text) + "]";
+  if (t.kind == Kind::Sequence || t.kind == Kind::OptionalSequence) text = "seq<" + text + ">";
+  return t.kind == Kind::Optional || t.kind == Kind::OptionalSequence ? "opt<" + text + ">" : text;
 }
 
 const char* name_of(artifact::Opcode op) {

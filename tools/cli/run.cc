@@ -36,6 +36,15 @@ std::string file_name(std::string name) {
   return name + ".npy";
 }
 
+// Prints an output, and writes it where there is a folder.
+Status give(const std::string& name, const te::ArrayView& a, const std::filesystem::path& folder) {
+  print_output(name, a);
+  if (folder.empty()) return ok();
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  return write_npy((folder / file_name(name)).string(), a);
+}
+
 }  // namespace
 
 Status run(const RunArgs& args) {
@@ -48,11 +57,16 @@ Status run(const RunArgs& args) {
     std::filesystem::path folder = args.output_dir;
     if (request.cases.size() > 1) folder /= std::to_string(k);
     for (size_t i = 0; i < outputs.size(); ++i) {
-      print_output(session.outputs()[i].name, outputs.view(i));
-      if (args.output_dir.empty()) continue;
-      std::error_code error;
-      std::filesystem::create_directories(folder, error);
-      TRY(write_npy((folder / file_name(session.outputs()[i].name)).string(), outputs.view(i)));
+      const InputSpec& spec = session.outputs()[i];
+      if (!spec.is_list()) {
+        TRY(give(spec.name, outputs.view(i), args.output_dir.empty() ? "" : folder));
+        continue;
+      }
+      auto elements = outputs.elements(i);
+      std::printf("  %s: %s\n", spec.name.c_str(),
+                  elements ? (std::to_string(elements->size()) + " elements").c_str() : "nothing");
+      for (size_t e = 0; elements && e < elements->size(); ++e)
+        TRY(give(spec.name + "." + std::to_string(e), (*elements)[e], args.output_dir.empty() ? "" : folder));
     }
   }
   return ok();

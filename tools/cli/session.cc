@@ -23,7 +23,8 @@ std::vector<InputSpec> describe(const pliant_model* model, size_t count,
     pliant_tensor_info info{};
     info.struct_size = sizeof(info);
     PLIANT_CHECK(read(model, i, &info) == PLIANT_OK) << pliant_last_error();
-    InputSpec spec{info.name, static_cast<DType>(info.dtype), {}, info.optional != 0};
+    InputSpec spec{
+        info.name, static_cast<DType>(info.dtype), {}, info.optional != 0, static_cast<InputSpec::Kind>(info.kind)};
     for (int32_t k = 0; k < info.rank; ++k) spec.axes.emplace_back(info.symbols[k]);
     specs.push_back(std::move(spec));
   }
@@ -55,10 +56,25 @@ void Outputs::clear() {
     pliant_release_buffer(o.buffer);
     o = pliant_output{};
   }
+  for (pliant_list*& list : lists_) {
+    pliant_release_list(list);
+    list = nullptr;
+  }
 }
 
-te::ArrayView Outputs::view(size_t i) const {
-  const pliant_output& o = raw_[i];
+std::optional<std::vector<te::ArrayView>> Outputs::elements(size_t i) const {
+  if (!pliant_list_is_present(lists_[i])) return std::nullopt;
+  std::vector<te::ArrayView> views;
+  for (size_t k = 0; k < pliant_list_size(lists_[i]); ++k) {
+    pliant_output o{};
+    PLIANT_CHECK(pliant_list_get(lists_[i], k, &o) == PLIANT_OK) << pliant_last_error();
+    views.push_back(view(o));
+    pliant_release_buffer(o.buffer);  // the list keeps it
+  }
+  return views;
+}
+
+te::ArrayView Outputs::view(const pliant_output& o) {
   return {static_cast<DType>(o.dtype), std::vector<int64_t>(o.shape, o.shape + o.rank),
           static_cast<const std::byte*>(o.data)};
 }
@@ -98,36 +114,84 @@ Result<Session> Session::open(const std::string& path, const driver::CompileOpti
 
 Status Session::run(const Inputs& inputs, Outputs& outputs) const {
   outputs.clear();
+  auto raw_of = [](const char* name, const te::Array& a) {
+    return pliant_input{name, a.data.data(), static_cast<int32_t>(a.dtype), static_cast<int32_t>(a.shape.size()),
+                        a.shape.data()};
+  };
   std::vector<pliant_input> raw;
-  for (const auto& [name, array] : inputs) {
-    raw.push_back({name.c_str(), array.data.data(), static_cast<int32_t>(array.dtype),
-                   static_cast<int32_t>(array.shape.size()), array.shape.data()});
+  std::vector<pliant_list_input> lists;
+  std::vector<std::vector<pliant_input>> elements(inputs.size());
+  for (const auto& [name, datum] : inputs) {
+    if (datum.list == nullptr) {
+      raw.push_back(raw_of(name.c_str(), datum.array));
+      continue;
+    }
+    std::vector<pliant_input>& of = elements[lists.size()];
+    for (const auto& e : datum.list->elements) of.push_back(raw_of(nullptr, *e));
+    lists.push_back({name.c_str(), datum.list->is_present, of.size(), of.data()});
   }
-  if (pliant_run(model_.get(), raw.data(), raw.size(), outputs.raw(), outputs.size()) != PLIANT_OK) return runtime_error("");
+  pliant_run_options options{};
+  options.struct_size = sizeof(options);
+  options.lists = lists.data();
+  options.list_count = lists.size();
+  options.list_outputs = outputs.lists();
+  if (pliant_run_with(model_.get(), raw.data(), raw.size(), outputs.raw(), outputs.size(), &options) != PLIANT_OK)
+    return runtime_error("");
   return ok();
 }
 
-Inputs random_inputs(const std::vector<InputSpec>& specs, const Case& c, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::normal_distribution<float> normal;
-  std::uniform_int_distribution<int64_t> small(0, 99);
-  Inputs inputs;
-  for (const InputSpec& spec : specs) {
-    auto shape = c.find(spec.name);
-    if (shape == c.end()) continue;
+namespace {
+
+class RandomInputs {
+ public:
+  explicit RandomInputs(uint64_t seed) : random_(seed) {}
+
+  te::Array array(const InputSpec& spec, const std::vector<int64_t>& shape) {
     size_t count = 1;
-    for (int64_t d : shape->second) count *= static_cast<size_t>(d);
-    te::Array a{spec.dtype, shape->second, std::vector<std::byte>(count * static_cast<size_t>(byte_size(spec.dtype)))};
+    for (int64_t d : shape) count *= static_cast<size_t>(d);
+    te::Array a{spec.dtype, shape, std::vector<std::byte>(count * static_cast<size_t>(byte_size(spec.dtype)))};
     bool mask = spec.name.find("mask") != std::string::npos, type = spec.name.find("type") != std::string::npos;
     for (size_t i = 0; i < count; ++i) {
       if (is_float(spec.dtype)) {
-        store_float(a, i, normal(random));
+        store_float(a, i, normal_(random_));
       } else {
-        int64_t v = spec.dtype == DType::Bool ? small(random) % 2 : small(random);
+        int64_t v = spec.dtype == DType::Bool ? small_(random_) % 2 : small_(random_);
         store_int(a, i, mask ? 1 : type ? 0 : v);
       }
     }
-    inputs.emplace(spec.name, std::move(a));
+    return a;
+  }
+
+  ops::Datum list(const InputSpec& spec, const std::vector<int64_t>* shape) {
+    using Kind = InputSpec::Kind;
+    ops::ListValue value;
+    value.is_present = spec.kind == Kind::Sequence || small_(random_) % 4 != 0;
+    int64_t count = !value.is_present ? 0 : spec.kind == Kind::Optional ? 1 : 1 + small_(random_) % 4;
+    for (int64_t k = 0; k < count; ++k) {
+      std::vector<int64_t> sizes;
+      for (const std::string& axis : spec.axes) sizes.push_back(axis == "?" ? 1 + small_(random_) % 5 : std::stoll(axis));
+      value.elements.push_back(std::make_shared<te::Array>(array(spec, shape != nullptr ? *shape : sizes)));
+    }
+    return {{}, std::make_shared<ops::ListValue>(std::move(value))};
+  }
+
+ private:
+  std::mt19937_64 random_;
+  std::normal_distribution<float> normal_;
+  std::uniform_int_distribution<int64_t> small_{0, 99};
+};
+
+}  // namespace
+
+Inputs random_inputs(const std::vector<InputSpec>& specs, const Case& c, uint64_t seed) {
+  RandomInputs random(seed);
+  Inputs inputs;
+  for (const InputSpec& spec : specs) {
+    auto shape = c.find(spec.name);
+    if (spec.is_list())
+      inputs.emplace(spec.name, random.list(spec, shape == c.end() ? nullptr : &shape->second));
+    else if (shape != c.end())
+      inputs.emplace(spec.name, ops::Datum{random.array(spec, shape->second), nullptr});
   }
   return inputs;
 }

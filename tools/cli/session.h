@@ -2,23 +2,25 @@
 #pragma once
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "driver/compile.h"
+#include "ops/op.h"
 #include "runtime/pliant.h"
 #include "shapes.h"
 #include "te/te.h"
 
 namespace pliant::cli {
 
-using Inputs = std::map<std::string, te::Array>;
+using Inputs = std::map<std::string, ops::Datum>;
 
 // One run's outputs; views stay valid while it lives.
 class Outputs {
  public:
-  explicit Outputs(size_t count) : raw_(count) {}
-  Outputs(Outputs&& o) noexcept : raw_(std::move(o.raw_)) { o.raw_.clear(); }
+  explicit Outputs(size_t count) : raw_(count), lists_(count) {}
+  Outputs(Outputs&& o) noexcept : raw_(std::move(o.raw_)), lists_(std::move(o.lists_)) { o.raw_.clear(), o.lists_.clear(); }
   Outputs(const Outputs&) = delete;
   Outputs& operator=(const Outputs&) = delete;
   Outputs& operator=(Outputs&&) = delete;
@@ -26,10 +28,15 @@ class Outputs {
   void clear();
   pliant_output* raw() { return raw_.data(); }
   size_t size() const { return raw_.size(); }
-  te::ArrayView view(size_t i) const;
+  pliant_list** lists() { return lists_.data(); }
+  te::ArrayView view(size_t i) const { return view(raw_[i]); }
+  // The elements of a sequence or optional; nothing where it holds none.
+  std::optional<std::vector<te::ArrayView>> elements(size_t i) const;
 
  private:
+  static te::ArrayView view(const pliant_output& o);
   std::vector<pliant_output> raw_;
+  std::vector<pliant_list*> lists_;  // null for tensors
 };
 
 class Session {
@@ -56,7 +63,7 @@ class Session {
 
 bool is_artifact(const std::string& path);
 // Seeded values for every input of `c`: floats are standard normal; integers whose name has "mask" are 1, "type" 0, others
-// small.
+// small. Of sequences a few elements, whose open sizes are small numbers.
 Inputs random_inputs(const std::vector<InputSpec>& specs, const Case& c, uint64_t seed);
 // A line on standard error that the next one replaces; nothing when it is not a terminal. An empty text clears the line.
 void show_progress(const std::string& text);

@@ -108,9 +108,10 @@ Result<IntShape> shape_from_symbols(const InputSpec& input, const Symbols& symbo
 }
 
 Result<Case> complete(const std::vector<InputSpec>& inputs, Case given, Symbols symbols) {
-  for (const auto& [name, shape] : given) bind_symbols(*find_input(inputs, name), shape, symbols);
+  for (const auto& [name, shape] : given)
+    if (const InputSpec& input = *find_input(inputs, name); !input.is_list()) bind_symbols(input, shape, symbols);
   for (const InputSpec& input : inputs) {
-    if (given.count(input.name)) continue;
+    if (given.count(input.name) || input.is_list()) continue;
     Result<IntShape> shape = shape_from_symbols(input, symbols);
     if (!shape.ok()) {
       if (input.optional) continue;
@@ -147,6 +148,7 @@ std::vector<std::string> symbols_of(const std::vector<InputSpec>& inputs) {
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   };
   for (const InputSpec& input : inputs) {
+    if (input.is_list()) continue;
     for (const std::string& axis : input.axes) {
       if (parse_int(axis)) continue;
       expr::Context ctx;

@@ -17,13 +17,17 @@ struct InputSpec {
   std::string name;
   DType dtype = DType::F32;
   std::vector<std::string> axes;
-  bool optional = false;  // has a default value
+  bool optional = false;  // has a default value, or may hold nothing
+  // What it is; dtype and axes are those of the elements where it is no tensor.
+  enum class Kind : uint8_t { Tensor, Sequence, Optional, OptionalSequence };
+  Kind kind = Kind::Tensor;
+  bool is_list() const { return kind != Kind::Tensor; }
 };
-// The shapes of one run, by input.
+// The shapes of one run, by input; of a sequence or optional the shape of each element, where one is given.
 using Case = std::map<std::string, IntShape>;
 
 // One Case for each alternative of `shape_args` and then for each of `dim_args`. `fixed` are shapes of inputs read from
-// files. An input that no argument names gets its shape from the symbols that the others bind; an optional one may stay out.
+// files. A tensor that no argument names gets its shape from the symbols that the others bind; an optional one may stay out.
 // With no argument at all there is one Case, of the inputs' constant axes.
 Result<std::vector<Case>> shape_cases(const std::vector<InputSpec>& inputs, const std::vector<std::string>& shape_args,
                                       const std::vector<std::string>& dim_args, const Case& fixed);

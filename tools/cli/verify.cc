@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kSampleSizes[] = {1, 3, 7, 16, 2, 5, 33, 13};
 
 std::vector<std::string> sampled_dims(const Session& session, int samples) {
-  std::vector<std::string> args;
+  std::vector<std::string> args, of_shapes = symbols_of(session.inputs());
   size_t symbols = pliant_symbol_count(session.model());
   for (int k = 0; k < samples && symbols > 0; ++k) {
     std::string arg;
@@ -25,11 +25,13 @@ std::vector<std::string> sampled_dims(const Session& session, int samples) {
       pliant_symbol_info info{};
       info.struct_size = sizeof(info);
       PLIANT_CHECK(pliant_describe_symbol(session.model(), s, &info) == PLIANT_OK) << pliant_last_error();
+      // Those that the values of an input give come with the random inputs.
+      if (std::find(of_shapes.begin(), of_shapes.end(), info.name) == of_shapes.end()) continue;
       int64_t size = kSampleSizes[(static_cast<size_t>(k) + 3 * s) % std::size(kSampleSizes)];
       size = std::clamp(size * info.multiple_of, std::max<int64_t>(info.min, 0), info.max);
       arg += (arg.empty() ? "" : ",") + std::string(info.name) + "=" + std::to_string(size);
     }
-    args.push_back(arg);
+    if (!arg.empty()) args.push_back(arg);
   }
   return args;
 }
@@ -48,20 +50,33 @@ double difference(const te::ArrayView& got, const te::ArrayView& want) {
   return worst / largest;
 }
 
-Result<std::vector<te::Array>> reference(const graph::Module& module, const Inputs& inputs) {
+// Of output i, all its elements taken together where it is a list.
+double difference(const Session& session, const Outputs& got, size_t i, const ops::Datum& want) {
+  auto view = [](const te::Array& a) { return te::ArrayView{a.dtype, a.shape, a.data.data()}; };
+  if (!session.outputs()[i].is_list()) return difference(got.view(i), view(want.array));
+  auto elements = got.elements(i);
+  const ops::ListValue& list = *want.list;
+  if (elements.has_value() != list.is_present || (elements && elements->size() != list.elements.size())) return INFINITY;
+  double worst = 0;
+  for (size_t e = 0; e < list.elements.size(); ++e)
+    worst = std::max(worst, difference((*elements)[e], view(*list.elements[e])));
+  return worst;
+}
+
+Result<std::vector<ops::Datum>> reference(const graph::Module& module, const Inputs& inputs) {
   const graph::Function& f = module.main();
-  std::vector<te::ArrayView> views;
+  std::vector<ops::Datum> data;
   for (size_t i = 0; i < f.params.size(); ++i) {
     auto given = inputs.find(f.value(f.params[i]).name);
     if (given != inputs.end()) {
-      views.push_back({given->second.dtype, given->second.shape, given->second.data.data()});
+      data.push_back(given->second);
     } else {
       const graph::ConstantPtr& c = f.default_values[i];
       PLIANT_CHECK(c != nullptr) << "an input without a value or a default";
-      views.push_back({c->dtype, c->shape, c->data});
+      data.push_back({{c->dtype, c->shape, {c->data, c->data + c->bytes}}, nullptr});
     }
   }
-  return ops::evaluate(f, *module.ctx, views);
+  return ops::evaluate_data(f, *module.ctx, std::move(data), &module);
 }
 
 }  // namespace
@@ -72,13 +87,19 @@ Status verify(const VerifyArgs& args) {
   std::vector<std::string> dims = args.dims;
   if (dims.empty() && args.shapes.empty()) dims = sampled_dims(session, args.samples);
   std::vector<Case> cases = TRY(shape_cases(session.inputs(), args.shapes, dims, {}));
+  // The same shapes with other values, as often as sizes would have been sampled.
+  bool values_matter =
+      pliant_symbol_count(session.model()) > 0 ||
+      std::any_of(session.inputs().begin(), session.inputs().end(), [](const InputSpec& i) { return i.is_list(); });
+  if (dims.empty() && args.shapes.empty() && values_matter)
+    cases.resize(static_cast<size_t>(std::max(args.samples, 1)), cases[0]);
   double worst = 0;
   int compared = 0;
   for (size_t k = 0; k < cases.size(); ++k) {
     std::string label = print_case(cases[k]);
     show_progress("evaluating " + label);
     Inputs inputs = random_inputs(session.inputs(), cases[k], k);
-    Result<std::vector<te::Array>> want = reference(module, inputs);
+    Result<std::vector<ops::Datum>> want = reference(module, inputs);
     show_progress("");
     Outputs got(session.outputs().size());
     Status status = session.run(inputs, got);
@@ -89,10 +110,7 @@ Status verify(const VerifyArgs& args) {
     TRY(std::move(status));
     if (!want.ok()) return want.error();
     double error = 0;
-    for (size_t i = 0; i < got.size(); ++i) {
-      const te::Array& w = want.value()[i];
-      error = std::max(error, difference(got.view(i), {w.dtype, w.shape, w.data.data()}));
-    }
+    for (size_t i = 0; i < got.size(); ++i) error = std::max(error, difference(session, got, i, want.value()[i]));
     std::printf("%-50s max relative error %.2e\n", label.c_str(), error);
     std::fflush(stdout);
     worst = std::max(worst, error);
