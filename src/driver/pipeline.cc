@@ -13,15 +13,17 @@ std::vector<std::string> pass_names(int opt_level) {
   // Composites have no computation of their own: lowering needs them expanded at every level.
   std::vector<std::string> names{"expand-composites"};
   if (opt_level >= 1) {
+    names.insert(names.begin(), "inline-calls");
     names.insert(names.end(),
                  {
                      "simplify",  // first: a product reads a transposed weight as it is, folding would store it twice
                      "fold-constants",
-                     "unroll-loops",
                      "simplify",  // what folding made constant
+                     "convert-ifs",
                      "hoist-invariant",
                      "cse",
                      "batch-products",  // the products are plain once what they read is outside
+                     "unroll-loops",    // after what would be lost by it
                      "grow-outermost",
                      "simplify",
                      "fold-constants",
@@ -68,9 +70,10 @@ Status check(const graph::Function& f, expr::Context& ctx, const std::string& pa
 
 namespace {
 
-Result<graph::FunctionPtr> run_on(graph::FunctionPtr f, const std::string& prefix, expr::Context& ctx,
+Result<graph::FunctionPtr> run_on(graph::FunctionPtr f, const graph::Module& module, const std::string& prefix,
                                   const CompileOptions& options) {
-  passes::PassContext context{ctx};
+  expr::Context& ctx = *module.ctx;
+  passes::PassContext context{ctx, &module.functions};
   int number = 0;
   dump(options.dump_dir, number++, prefix + "import", *f, ctx);
   if (options.check_passes) TRY(check(*f, ctx, "import"));
@@ -95,7 +98,7 @@ Result<graph::FunctionPtr> run_on(graph::FunctionPtr f, const std::string& prefi
 Result<graph::Module> run_passes(const graph::Module& module, const CompileOptions& options) {
   graph::Module out = module;
   for (size_t i = 0; i < out.functions.size(); ++i)
-    out.functions[i] = TRY(run_on(out.functions[i], i == 0 ? "" : out.functions[i]->name + "-", *out.ctx, options));
+    out.functions[i] = TRY(run_on(out.functions[i], module, i == 0 ? "" : out.functions[i]->name + "-", options));
   return out;
 }
 

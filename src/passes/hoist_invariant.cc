@@ -23,8 +23,6 @@ bool repeats_elements(const std::string& op) {
   return op == "array.expand" || op == "array.full" || op == "array.iota" || op == "array.tile" || op == "array.eye";
 }
 
-enum class Fault { Never, Maybe };
-
 class Hoister {
  public:
   Hoister(const graph::FunctionPtr& f, expr::Context& ctx) : sweep_(f, ctx) {}
@@ -56,15 +54,7 @@ class Hoister {
     return apply(loop, body, moves);
   }
 
-  // Nothing for a node that is never moved.
-  Result<std::optional<Fault>> fault_of(const Node& n) {
-    if (n.op == "core.const") return std::optional(Fault::Never);
-    const ops::OpDef* op = ops::find_op(n.op);
-    if (op == nullptr || !op->compute || n.op == "nn.random") return std::optional<Fault>();
-    te::Builder te(sweep_.ctx());
-    ops::Defined d = TRY(ops::define(sweep_.builder().peek(), n, te));
-    return std::optional(d.checks.empty() ? Fault::Never : Fault::Maybe);
-  }
+  Result<std::optional<Fault>> fault_of(const Node& n) { return passes::fault_of(sweep_.builder().peek(), n, sweep_.ctx()); }
 
   static void keep_repeats(const Region& body, std::vector<bool>& moves) {
     for (size_t i = body.nodes.size(); i-- > 0;) {

@@ -81,16 +81,30 @@ class RandomLoop {
     return node("array.reshape", {{"shape", std::vector<Dim>{ctx_.constant(1), ctx_.constant(kWidth)}}}, {r});
   }
 
+  // One of two arms by the number of the iteration.
+  ValueId either(Dim i, ValueId a, ValueId b) {
+    ValueId early = node("math.lt", {}, {node("array.from_dims", {{"values", std::vector<Dim>{i}}}, {}), whole(1)});
+    auto arm = [this](const char* op, ValueId x) {
+      return [this, op, x]() -> Result<std::optional<std::vector<ValueId>>> {
+        return std::optional(std::vector<ValueId>{node(op, {}, {x})});
+      };
+    };
+    auto r = ops::append_if(b_, ctx_, {.value = early}, arm("math.neg", a), arm("math.sigmoid", b), loc());
+    EXPECT_TRUE(r.ok()) << r.error().text();
+    return r.value()[0];
+  }
+
   ops::LoopBody body(Dim i, Dim trip, const std::vector<ValueId>& carried) {
     std::vector<ValueId> pool{carried[0], row(i, trip), row(i, trip)};
     auto any = [&] { return pool[pick(pool.size())]; };
     for (int k = 0; k < 6; ++k) {
-      switch (pick(6)) {
+      switch (pick(7)) {
         case 0: pool.push_back(node("nn.matmul", {}, {any(), w_})); break;
         case 1: pool.push_back(node("nn.matmul", {{"transpose_b", true}}, {pool[1], w_})); break;
         case 2: pool.push_back(node("math.add", {}, {pool.back(), v_})); break;
         case 3: pool.push_back(node("math.tanh", {}, {any()})); break;
         case 4: pool.push_back(node("math.mul", {}, {any(), node("math.sigmoid", {}, {v_})})); break;
+        case 5: pool.push_back(either(i, any(), any())); break;
         default: pool.push_back(node("math.add", {}, {any(), any()})); break;
       }
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/visit.h"
+#include "ops/op.h"
 
 namespace pliant::passes {
 
@@ -11,8 +12,8 @@ using graph::Node;
 using graph::Region;
 using graph::ValueId;
 
-LoopSweep::LoopSweep(const graph::FunctionPtr& f, expr::Context& ctx)
-    : f_(f), ctx_(ctx), builder_(graph::FunctionBuilder::rewriting(*f)) {
+LoopSweep::LoopSweep(const graph::FunctionPtr& f, expr::Context& ctx, std::string op)
+    : f_(f), ctx_(ctx), op_(std::move(op)), builder_(graph::FunctionBuilder::rewriting(*f)) {
   for (ValueId v : f->params) learn(f->values[v].type);
 }
 
@@ -98,7 +99,7 @@ Status LoopSweep::walk(const std::vector<Node>& nodes, const Visit& visit) {
       if (v != graph::kNoValue) v = renamed(v);
     TRY(with_new_regions(n, visit));
     Action action = Action::Keep;
-    if (n.op == "core.loop") action = TRY(visit(n));
+    if (n.op == op_) action = TRY(visit(n));
     changed_ = changed_ || action != Action::Keep;
     if (action == Action::Drop) continue;
     append(std::move(n));
@@ -113,6 +114,15 @@ Result<graph::FunctionPtr> LoopSweep::run(const Visit& visit) {
   for (ValueId v : f_->results) results.push_back(renamed(v));
   builder_.set_results(std::move(results), f_->result_names);
   return builder_.finish();
+}
+
+Result<std::optional<Fault>> fault_of(const graph::Function& f, const Node& n, expr::Context& ctx) {
+  if (n.op == "core.const") return std::optional(Fault::Never);
+  const ops::OpDef* op = ops::find_op(n.op);
+  if (op == nullptr || !op->compute || n.op == "nn.random") return std::optional<Fault>();
+  te::Builder te(ctx);
+  ops::Defined d = TRY(ops::define(f, n, te));
+  return std::optional(d.checks.empty() ? Fault::Never : Fault::Maybe);
 }
 
 std::unordered_set<ValueId> defined_in(const Region& r) {

@@ -1,6 +1,8 @@
-// A walk that rebuilds a function with its loops changed: what the passes on core.loop are made of.
+// A walk that rebuilds a function with its loops, or other nodes with regions, changed: what the passes on them are made of.
 #pragma once
 #include <functional>
+#include <optional>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -9,14 +11,15 @@
 
 namespace pliant::passes {
 
-// Visits each core.loop after the loops inside it, with the builder open where the loop stands: the visitor may append nodes
+// Visits each node of `op` after those inside it, with the builder open where the node stands: the visitor may append nodes
 // there, change the node, or let other values stand for its outputs.
 class LoopSweep {
  public:
-  enum class Action { Keep, Change, Drop };  // Drop: every output that is used was renamed
+  // Drop: every output that is used was renamed, or something else defines it.
+  enum class Action { Keep, Change, Drop };
   using Visit = std::function<Result<Action>(graph::Node&)>;
 
-  LoopSweep(const graph::FunctionPtr& f, expr::Context& ctx);
+  LoopSweep(const graph::FunctionPtr& f, expr::Context& ctx, std::string op = "core.loop");
   // The function after the walk; the same pointer when every loop was kept.
   Result<graph::FunctionPtr> run(const Visit& visit);
 
@@ -44,6 +47,7 @@ class LoopSweep {
 
   graph::FunctionPtr f_;
   expr::Context& ctx_;
+  std::string op_;
   graph::FunctionBuilder builder_;
   std::unordered_set<expr::SymbolId> known_;
   std::unordered_map<graph::ValueId, graph::ValueId> renames_;
@@ -51,6 +55,9 @@ class LoopSweep {
   bool changed_ = false;
 };
 
+// Whether the node may stop the run: nothing for a node that is no plain computation.
+enum class Fault : uint8_t { Never, Maybe };
+Result<std::optional<Fault>> fault_of(const graph::Function& f, const graph::Node& n, expr::Context& ctx);
 // The values that a region's params and nodes define, those of nested regions too.
 std::unordered_set<graph::ValueId> defined_in(const graph::Region& r);
 // Whether the node, or a region of it, uses one of `values`.

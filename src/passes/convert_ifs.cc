@@ -1,0 +1,99 @@
+// A core.if whose arms compute a few elements and cannot fault computes both, and chooses: the elementwise work around it
+// becomes one kernel.
+//
+//   %3 = core.if(%0) : f32[4]                 %3 = math.neg(%1) : f32[4]
+//     region() {                              %4 = math.where(%0, %3, %2) : f32[4]
+//       %4 = math.neg(%1) : f32[4]      →
+//       yield %4
+//     }
+//     region() {
+//       yield %2
+//     }
+#include <algorithm>
+
+#include "passes/pass.h"
+#include "passes/rewrite/loop_sweep.h"
+
+namespace pliant::passes {
+namespace {
+
+using graph::kNoValue;
+using graph::Node;
+using graph::Region;
+using graph::ValueId;
+
+// Above these a jump costs less than computing what is not used.
+constexpr int64_t kMostElements = 64;
+constexpr size_t kMostNodes = 8;
+
+class Converter {
+ public:
+  Converter(LoopSweep& sweep, const Node& node) : sweep_(sweep), node_(node), parts_(graph::if_parts(node)) {}
+
+  Result<LoopSweep::Action> run() {
+    if (parts_.condition == kNoValue || sweep_.type(parts_.condition).tensor() == nullptr) return LoopSweep::Action::Keep;
+    if (!TRY(fits(*parts_.then)) || !TRY(fits(*parts_.otherwise))) return LoopSweep::Action::Keep;
+    for (const Region* r : {parts_.then, parts_.otherwise})
+      for (const Node& n : r->nodes) sweep_.append(n);
+    graph::FunctionBuilder& b = sweep_.builder();
+    ValueId condition = parts_.condition;
+    if (!sweep_.shape(condition).empty())
+      condition = b.append("array.reshape", {{"shape", graph::Shape{}}}, {condition},
+                           {graph::make_tensor_type(DType::Bool, {})}, node_.loc)[0];
+    for (size_t i = 0; i < node_.outputs.size(); ++i)
+      sweep_.append(Node{"math.where",
+                         {},
+                         {condition, parts_.then->results[i], parts_.otherwise->results[i]},
+                         {node_.outputs[i]},
+                         {},
+                         node_.loc});
+    return LoopSweep::Action::Drop;
+  }
+
+ private:
+  Result<bool> fits(const Region& r) const {
+    if (graph::diverges(r) || r.nodes.size() > kMostNodes) return false;
+    for (const Node& n : r.nodes) {
+      bool small =
+          n.regions.empty() && std::all_of(n.outputs.begin(), n.outputs.end(), [&](ValueId v) { return is_small(v); });
+      if (!small || !is_elementwise(n) || TRY(fault_of(sweep_.builder().peek(), n, sweep_.ctx())) != Fault::Never)
+        return false;
+    }
+    for (size_t i = 0; i < r.results.size(); ++i)
+      if (!is_small(r.results[i]) || !(sweep_.type(r.results[i]) == sweep_.type(node_.outputs[i]))) return false;
+    return true;
+  }
+
+  static bool is_elementwise(const Node& n) {
+    return n.op == "core.const" || n.op == "array.reshape" || n.op == "array.from_dims" || n.op.starts_with("math.");
+  }
+
+  bool is_small(ValueId v) const {
+    const graph::TensorType* t = v == kNoValue ? nullptr : sweep_.type(v).tensor();
+    if (t == nullptr) return false;
+    int64_t elements = 1;
+    for (graph::Dim d : t->shape) {
+      if (!d.is_const() || d.const_value() > kMostElements) return false;
+      elements *= d.const_value();
+      if (elements > kMostElements) return false;
+    }
+    return true;
+  }
+
+  LoopSweep& sweep_;
+  const Node& node_;
+  graph::IfParts parts_;
+};
+
+}  // namespace
+
+PassDef pass_convert_ifs() {
+  return {.name = "convert-ifs",
+          .summary = "computes both arms of small branches and chooses",
+          .run = [](const graph::FunctionPtr& f, PassContext& c) -> Result<graph::FunctionPtr> {
+            LoopSweep sweep(f, c.ctx, "core.if");
+            return sweep.run([&](Node& n) { return Converter(sweep, n).run(); });
+          }};
+}
+
+}  // namespace pliant::passes
