@@ -113,8 +113,8 @@ std::optional<Dim> position_of(Sweep& s, ValueId indices) {
   return values.size() == 1 ? std::optional(values[0]) : std::nullopt;
 }
 
-// One known position is a slice, which moves nothing along the first axis. Positions that may be out of range are left to the
-// gather, which reports them.
+// One known position is a slice, which moves nothing along the first axis. Positions that may be out of range are left to
+// the gather, which reports them.
 RuleResult gather_of_one(Sweep& s, const Node& n) {
   std::optional<Dim> index = position_of(s, n.inputs[1]);
   const graph::TensorType* x = s.tensor(n.inputs[0]);
