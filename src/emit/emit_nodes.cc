@@ -5,11 +5,14 @@
 namespace pliant::emit {
 
 Status Emitter::emit_nodes(const std::vector<Node>& nodes, const graph::Region* region) {
-  size_t done = 0;
-  for (const Node& n : nodes) {
-    TRY(emit_node(n));
-    drop_lists(nodes, done, region);
-    ++done;
+  for (size_t done = 0; done < nodes.size();) {
+    size_t count = TRY(emit_chain(nodes, done));
+    if (count == 0) {
+      TRY(emit_node(nodes[done]));
+      count = 1;
+    }
+    for (size_t i = done; i < done + count; ++i) drop_lists(nodes, i, region);
+    done += count;
     if (&nodes == &f_.nodes && options_.progress)
       options_.progress(static_cast<double>(done) / static_cast<double>(nodes.size()));
   }
@@ -71,14 +74,35 @@ uint32_t Emitter::add_kernel(lower::LoweredKernel& k) {
 }
 
 Status Emitter::emit_kernels(const Node& n) {
+  auto tried = lowered_.extract(&n);
+  if (!tried.empty()) return emit_lowered(n, std::move(tried.mapped()));
   return emit_lowered(n, TRY(lower::lower_node(f_, n, constants_, ctx_, target_, options_.lower)));
 }
 
 Status Emitter::emit_lowered(const Node& n, lower::LoweredNode low) {
   std::vector<Storage> temporaries;
   for (const lower::Temporary& t : low.temporaries) temporaries.push_back(new_buffer(bytes_of(t.dtype, t.shape)));
-  for (ValueId v : n.outputs) define_value(v, true);
-  for (lower::LoweredKernel& k : low.kernels) {
+  for (ValueId v : n.outputs)
+    if (low.reads.empty() || all_known(f_.tensor_type(v))) define_value(v, true);
+  emit_calls(n, low.kernels, temporaries);
+  if (low.reads.empty()) return ok();
+  const uint32_t epoch = new_epoch();
+  for (const lower::SymbolRead& r : low.reads) {
+    const auto temporary = static_cast<size_t>(r.temporary);
+    prog().reads.push_back({arg_of(temporaries[temporary]), low.temporaries[temporary].dtype, r.element,
+                            slots_.add_symbol(r.symbol, epoch), describe(n.loc)});
+    append(Opcode::Read, prog().reads.size() - 1);
+  }
+  start_epoch(epoch);
+  for (ValueId v : n.outputs)
+    if (!storage_[v].known) define_value(v, true);
+  emit_calls(n, low.after_reads, temporaries);
+  return ok();
+}
+
+void Emitter::emit_calls(const Node& n, std::vector<lower::LoweredKernel>& kernels,
+                         const std::vector<Storage>& temporaries) {
+  for (lower::LoweredKernel& k : kernels) {
     for (expr::SymbolId s : loop::free_symbols(k.function))
       PLIANT_CHECK(slots_.knows(s)) << "kernel " << k.function.name << " needs " << ctx_.info(s).name
                                     << ", which nothing defines:\n"
@@ -102,16 +126,6 @@ Status Emitter::emit_lowered(const Node& n, lower::LoweredNode low) {
     prog().calls.push_back(std::move(c));
     append(Opcode::Call, prog().calls.size() - 1);
   }
-  if (low.reads.empty()) return ok();
-  const uint32_t epoch = new_epoch();
-  for (const lower::SymbolRead& r : low.reads) {
-    const auto temporary = static_cast<size_t>(r.temporary);
-    prog().reads.push_back({arg_of(temporaries[temporary]), low.temporaries[temporary].dtype, r.element,
-                            slots_.add_symbol(r.symbol, epoch), describe(n.loc)});
-    append(Opcode::Read, prog().reads.size() - 1);
-  }
-  start_epoch(epoch);
-  return ok();
 }
 
 }  // namespace pliant::emit

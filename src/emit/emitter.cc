@@ -15,10 +15,20 @@ Emitter::Emitter(const graph::Function& f, Unit& unit)
       options_(unit.options),
       slots_(unit.ctx),
       storage_(f.values.size()),
+      uses_(f.values.size(), 0),
       first_code_(position()),
       first_program_(static_cast<uint32_t>(prog().shape_programs.size())),
       first_buffer_(static_cast<uint32_t>(prog().buffers.size())) {
   constants_.by_value.resize(f.values.size());
+  auto count = [&](const std::vector<ValueId>& values) {
+    for (ValueId v : values)
+      if (v != kNoValue) ++uses_[v];
+  };
+  graph::for_each_node(f, [&](const Node& n) {
+    count(n.inputs);
+    for (const auto& region : n.regions) count(region->results);
+  });
+  count(f.results);
 }
 
 Status Emitter::run_entry() {

@@ -1,9 +1,10 @@
 // The state of emission, one object for each function of the module; its members lie in files by topic: emitter.cc
-// (inputs, epochs, storage), emit_nodes.cc, emit_if.cc, emit_loop.cc, emit_call.cc, emit_extern.cc,
+// (inputs, epochs, storage), emit_nodes.cc, emit_chain.cc, emit_if.cc, emit_loop.cc, emit_call.cc, emit_extern.cc,
 // emit_sequence.cc, emit_results.cc.
 #pragma once
 #include <map>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "emit/emit.h"
@@ -104,6 +105,13 @@ class Emitter {
   Status emit_extern(const Node& n, const ops::OpDef& op);
   Status emit_kernels(const Node& n);
   Status emit_lowered(const Node& n, lower::LoweredNode low);
+  // emit_chain.cc: small nodes from `first` on as one kernel. How many were emitted; 0 where no chain begins there.
+  Result<size_t> emit_chain(const std::vector<Node>& nodes, size_t first);
+  bool is_small(const Node& n);
+  ValueId root_in(std::span<const Node> run, ValueId v) const;
+  std::vector<ValueId> used_after(std::span<const Node> run) const;
+  bool writes_over(std::span<const Node> run, const std::vector<ValueId>& outputs) const;
+  void emit_calls(const Node& n, std::vector<lower::LoweredKernel>& kernels, const std::vector<Storage>& temporaries);
   uint32_t add_kernel(lower::LoweredKernel& k);
 
   // Structured control flow.
@@ -182,6 +190,9 @@ class Emitter {
   std::vector<OpenLoop> open_loops_;
   std::set<size_t> required_;  // obligations that have been emitted
   std::map<ValueId, uint32_t> lists_;
+  std::vector<uint32_t> uses_;                         // of each value, by nodes and results
+  std::map<const Node*, lower::LoweredNode> lowered_;  // nodes that a chain was tried with
+  std::set<const Node*> alone_;                        // nodes whose chain was not possible
   uint32_t epoch_ = 0;
   uint32_t grow_count_ = 0;
   uint32_t first_code_, first_program_, first_buffer_;

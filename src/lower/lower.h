@@ -1,6 +1,7 @@
 // Lowering: one node of the fused graph to loop functions, through the strategies that fit it.
 #pragma once
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,7 +41,9 @@ struct SymbolRead {
 struct LoweredNode {
   std::vector<LoweredKernel> kernels;
   std::vector<Temporary> temporaries;  // buffers between the node's kernels
-  std::vector<SymbolRead> reads;       // the sizes of the node's outputs do not depend on these symbols
+  std::vector<SymbolRead> reads;
+  // Run when the symbols of `reads` are known; outputs whose sizes depend on them are written here only.
+  std::vector<LoweredKernel> after_reads;
 };
 // What a strategy sees: the node's computation as tensor expressions over its inputs.
 struct Problem {
@@ -77,5 +80,10 @@ Result<std::optional<LoweredNode>> lower_loop(const graph::Function& f, const gr
                                               const ConstantValues& constants, expr::Context& ctx,
                                               const codegen::Target& target, const Options& options,
                                               std::string* reason = nullptr);
+// Lowers nodes in a row, none of them structured, to one kernel of one task. `outputs`: the values that others use, none of
+// them a view (lower/view.h). Nothing where a temporary has no bound.
+Result<std::optional<LoweredNode>> lower_chain(const graph::Function& f, std::span<const graph::Node> nodes,
+                                               const std::vector<graph::ValueId>& outputs, const ConstantValues& constants,
+                                               expr::Context& ctx, const codegen::Target& target, const Options& options);
 
 }  // namespace pliant::lower

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,8 @@ class Block {
   std::vector<loop::StmtPtr> items_;  // a Let or Alloc without a body takes what follows as its body
 };
 
+// The most bytes that are reserved for what a loop collects when only its condition decides how often it runs.
+constexpr int64_t kMostCollected = int64_t{1} << 20;
 // Loops over the vectors of a value of this many are unrolled, so that the value can stay in registers.
 constexpr int64_t kUnrolledVectors = 8;
 
@@ -47,6 +50,8 @@ class RegionLowering {
 
   // A core.loop that becomes the function.
   Result<LoweredNode> lower_outermost(const graph::Node& n);
+  // chain.cc: nodes that become the function; `outputs` are those of their values that others use, none of them a view.
+  Result<LoweredNode> lower_chain(std::span<const graph::Node> nodes, const std::vector<graph::ValueId>& outputs);
 
  private:
   struct Carried;
@@ -56,10 +61,6 @@ class RegionLowering {
   };
 
   // region.cc, region_bounds.cc: nodes, places, sizes
-  // An output of the function: the place where the value is to end up.
-  void add_output(graph::ValueId v);
-  // A temporary of the lowered node that the function writes.
-  Place add_temporary(const std::string& name, DType t, int64_t elements);
   static Error not_native(const graph::Node& n, const std::string& why);
   Status lower_nodes(const std::vector<graph::Node>& nodes, Block& out);
   Status lower_node_here(const graph::Node& n, Block& out);
@@ -112,6 +113,14 @@ class RegionLowering {
   bool is_cheap(const Arm& arm) const;
   Status define_merged(const graph::Node& n, const Arm& then, const Arm& otherwise, std::vector<Place>& merged, Block& out);
 
+  // loop_outermost.cc
+  // An output of the function: the place where the value is to end up.
+  void add_output(graph::ValueId v);
+  // A temporary of the lowered node that the function writes.
+  Place add_temporary(const std::string& name, DType t, Dim elements);
+  std::vector<SymbolId> late_symbols(const graph::Node& n, const graph::LoopParts& parts) const;
+  LoweredKernel copy_late(const graph::Node& n, graph::ValueId v, int32_t temporary);
+
   // loop.cc, loop_carry.cc
   Status lower_loop(const graph::Node& n, Block& out);
   std::vector<Carried> carry(const graph::Node& n, const graph::LoopParts& parts);
@@ -150,8 +159,7 @@ class RegionLowering {
   std::map<SymbolId, std::optional<Dim>> inner_;
   std::set<SymbolId> bound_;
   std::vector<Iteration> iterations_;  // outermost first
-  const graph::Node* outermost_ = nullptr;
-  int64_t work_ = 0;  // constant part of the work of one iteration of the outermost loop
+  int64_t work_ = 0;                   // constant part of the work of one iteration of the outermost loop
 };
 
 }  // namespace pliant::lower
