@@ -100,7 +100,7 @@ Result<graph::Module> read_module(const std::string& path) {
   module.source = path;
   for (const graph::FunctionPtr& f : module.functions) {
     TRY(graph::verify(*f, *module.ctx));
-    TRY(ops::verify_types(*f, *module.ctx));
+    TRY(ops::verify_types(*f, *module.ctx, &module));
   }
   return module;
 }

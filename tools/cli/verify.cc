@@ -76,7 +76,12 @@ Result<std::vector<ops::Datum>> reference(const graph::Module& module, const Inp
       data.push_back({{c->dtype, c->shape, {c->data, c->data + c->bytes}}, nullptr});
     }
   }
-  return ops::evaluate_data(f, *module.ctx, std::move(data), &module);
+  if (module.functions.size() == 1) return ops::evaluate_data(f, *module.ctx, std::move(data));
+  std::vector<te::ArrayView> views;
+  for (const ops::Datum& d : data) views.push_back({d.array.dtype, d.array.shape, d.array.data.data()});
+  std::vector<ops::Datum> out;
+  for (te::Array& a : TRY(ops::evaluate(f, *module.ctx, views, &module))) out.push_back({std::move(a), nullptr});
+  return out;
 }
 
 }  // namespace

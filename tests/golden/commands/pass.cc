@@ -1,6 +1,6 @@
 // links: pliant_graph pliant_ops pliant_passes
 
-// `pass NAME…`: the function after the passes. It must verify before and after each of them and parse back to itself, and a
+// `pass NAME…`: the first function after the passes. It must verify before and after each of them and parse back to itself, and a
 // second run of a pass must not change what the first gave.
 #include "passes/pass.h"
 
@@ -24,10 +24,11 @@ Status check(const graph::Function& f, expr::Context& ctx) {
 
 Command command_pass() {
   return {"pass", [](const Case& c) -> Result<std::string> {
-            expr::Context ctx;
-            graph::FunctionPtr f = TRY(graph::parse_function(c.input, ctx));
+            const graph::Module module = TRY(graph::parse_module(c.input));
+            expr::Context& ctx = *module.ctx;
+            graph::FunctionPtr f = module.functions[0];
             TRY(check(*f, ctx));
-            passes::PassContext pass_context{ctx};
+            passes::PassContext pass_context{ctx, &module.functions};
             for (const std::string& name : c.args) {
               const passes::PassDef* pass = passes::find_pass(name);
               PLIANT_CHECK(pass != nullptr) << "there is no pass " << name;
