@@ -10,7 +10,7 @@ class Generator {
   explicit Generator(uint32_t seed) : rng_(seed) {}
 
   std::string kernel() {
-    const int lanes = 1 << pick(2, 5);
+    const int lanes = 1 << pick(1, 5);
     const std::string l = std::to_string(lanes);
     element_ = "o*" + l + " + v";
     std::string body = "if index(" + element_ + ") < index(n) { " + statements(2) + " }";

@@ -18,13 +18,6 @@ using graph::LoopParts;
 using graph::Node;
 using graph::ValueId;
 
-namespace {
-
-// Scalar operations of one iteration from which its kernels are worth threads of their own.
-constexpr int64_t kHeavyBody = int64_t{1} << 24;
-
-}  // namespace
-
 Status RegionLowering::lower_loop(const Node& n, Block& out) {
   const LoopParts parts = graph::loop_parts(n);
   const bool counts = !graph::is_unconditional(f_, parts), diverges = graph::diverges(*parts.body);
@@ -72,53 +65,6 @@ Status RegionLowering::lower_loop(const Node& n, Block& out) {
   }
   for (const Carried& c : carried) finish_carried(c, parts.count, out);
   return ok();
-}
-
-Result<LoweredNode> RegionLowering::lower_outermost(const Node& n) {
-  const LoopParts parts = graph::loop_parts(n);
-  const bool counts = !graph::is_unconditional(f_, parts);
-  outermost_ = &n;
-  collect_inner(n);
-  Place count;
-  if (counts) count = add_temporary("iterations", DType::I64, 1);
-  for (ValueId v : n.outputs) {
-    if (!f_.value(v).type.tensor()) return not_native(n, "it gives values other than tensors");
-    for (Dim d : f_.tensor_type(v).shape)
-      if (counts && expr::uses_symbol(d, *parts.count.as_symbol()))
-        return not_native(n, "how often it runs, and so the size of an output, is only known after it");
-    add_output(v);
-  }
-  Block out;
-  TRY(lower_loop(n, out));
-  if (work_ >= kHeavyBody) return not_native(n, "its kernels are heavy enough for threads of their own");
-  LoweredNode low;
-  if (counts) {
-    out.add(store_first(count, expr::make_index(parts.count)));
-    low.reads.push_back({0, 0, *parts.count.as_symbol()});
-  }
-  LoweredKernel k;
-  k.function.name = "loop_" + symbol_name(n);
-  k.function.params = params_;
-  k.function.faults = faults_;
-  k.function.loc = n.loc;
-  k.function.body = out.finish();
-  k.args = args_;
-  k.tasks = ctx_.constant(1);
-  k.work = ctx_.constant(1);
-  low.kernels.push_back(std::move(k));
-  low.temporaries = temporaries_;
-  return low;
-}
-
-Result<std::optional<LoweredNode>> lower_loop(const graph::Function& f, const Node& node, const ConstantValues& constants,
-                                              expr::Context& ctx, const codegen::Target& target, const Options& options,
-                                              std::string* reason) {
-  Result<LoweredNode> low = RegionLowering(f, constants, ctx, target, options).lower_outermost(node);
-  if (low.ok()) return std::optional<LoweredNode>(low.take());
-  const Diagnostic& d = low.error().diagnostics[0];
-  if (d.id != RegionLowering::kNotNative) return low.error();
-  if (reason) *reason = d.where + ": " + d.message;
-  return std::optional<LoweredNode>();
 }
 
 }  // namespace pliant::lower

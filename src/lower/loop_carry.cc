@@ -142,8 +142,6 @@ std::vector<RegionLowering::Carried> RegionLowering::carry(const Node& n, const 
 // Declares the memory of a carried value and fills it with the first one.
 Status RegionLowering::place_carried(const Node& n, Carried& c, bool counts, Block& out) {
   for (Carried::Size& s : c.sizes) {
-    if (&n == outermost_)
-      return not_native(n, "the size " + ctx_.info(s.symbol).name + " of a carried value is not known before");
     s.place = new_local("size", DType::I64, 1, out);
     out.add(store_first(s.place, expr::make_index(f_.tensor_type(c.init).shape[s.axis])));
   }

@@ -20,7 +20,7 @@ class Writer {
       params += (params.empty() ? "" : ", ") + v.name + " \"" + v.name.substr(1) + "\": " + v.type;
     std::string rows = fresh();
     params += ", " + rows + " \"rows\": f32[n]";
-    Loop l = loop("n", 2, true);
+    Loop l = loop("n", 2);
     std::string text = symbols_ + "func @main(" + params + ") {\n" + l.text + "  return ";
     for (size_t i = 0; i < l.outputs.size(); ++i)
       text += (i ? ", " : "") + l.outputs[i].name + " \"out" + std::to_string(i) + "\"";
@@ -100,7 +100,7 @@ class Writer {
       }
       case 7: branch(text, depth); return;
       case 8: {
-        Loop l = loop(chance(2) ? "3" : index_.back() + " + 1", depth - 1, false);
+        Loop l = loop(chance(2) ? "3" : index_.back() + " + 1", depth - 1);
         text += l.text;
         scope_.insert(scope_.end(), l.outputs.begin(), l.outputs.end());
         return;
@@ -124,10 +124,9 @@ class Writer {
     scope_.push_back({v, type});
   }
 
-  Loop loop(const std::string& trip, int depth, bool outermost) {
+  Loop loop(const std::string& trip, int depth) {
     const std::string number = std::to_string(loops_++), index = "i" + number, count = "c" + number;
     const bool conditional = chance(2);
-    const bool scans = !(outermost && conditional);
     symbols_ += "symbol " + index + " {hi=40, upper=dim(" + trip + " - 1), origin=loop_index(\"l" + number + "\", 0)}\n";
     if (conditional) symbols_ += "symbol " + count + " {hi=41, origin=data(\"l" + number + "\", 0)}\n";
     const std::string times = conditional ? count : trip;
@@ -138,7 +137,7 @@ class Writer {
       init.push_back({of_type(type), type});
     }
     std::string before;
-    const bool grows = scans && chance(2);
+    const bool grows = chance(2);
     if (grows) {
       std::string start = of_type("f32[4]");
       std::string two = define(before, "array.reshape(" + start + ") {shape=dims(1, 4)}", "f32[1, 4]");
@@ -169,7 +168,7 @@ class Writer {
         yields += ", " + of_type(params[k].type);
       }
     }
-    for (int k = scans ? pick(0, 2) : 0; k > 0; --k) {
+    for (int k = pick(0, 2); k > 0; --k) {
       std::string type = any_type();
       yields += ", " + of_type(type);
       scanned.push_back("f32[" + times + (type == "f32[]" ? "]" : ", " + type.substr(4)));
@@ -273,7 +272,7 @@ class Program {
       std::vector<expr::SymbolId> ints = loop::free_symbols(k.function);
       for (expr::SymbolId s : ints) symbols.emplace_back(s, value_of(ctx_.symbol_dim(s)));
       SCOPED_TRACE(loop::print(k.function, ctx_));
-      compare(k, n, symbols, [&](const std::vector<void*>& buffers) {
+      compare(*low.value(), n, [&](const std::vector<void*>& buffers) {
         auto ran = loop::interpret(k.function, ctx_, symbols, buffers);
         if (!ran.ok()) throw std::runtime_error(ran.error().text());
       });
@@ -284,7 +283,7 @@ class Program {
         auto compiled = codegen::compile({{&k.function, ints}}, {}, ctx_, target, options);
         if (!compiled.ok()) throw std::runtime_error(compiled.error().text());
         codegen::MappedImage image(compiled.value().image);
-        compare(k, n, symbols, [&](const std::vector<void*>& buffers) {
+        compare(*low.value(), n, [&](const std::vector<void*>& buffers) {
           std::vector<int64_t> values, faults(8);
           for (auto& s : symbols) values.push_back(s.second);
           int64_t scratch_bytes = value_of(codegen::scratch_bytes(k.function, ctx_));
@@ -300,21 +299,49 @@ class Program {
     return true;
   }
 
-  void compare(const LoweredKernel& k, const graph::Node& n, const std::vector<std::pair<expr::SymbolId, int64_t>>&,
-               const std::function<void(const std::vector<void*>&)>& execute) {
+  // Memory for the outputs whose sizes are known, full of what is nowhere right.
+  void allocate(const graph::Node& n, bool late) {
     for (graph::ValueId v : n.outputs) {
+      bool known = true;
+      for (expr::Dim d : f_->tensor_type(v).shape)
+        for (expr::SymbolId s : expr::symbols_of(d)) known = known && sizes_.count(ctx_.info(s).name);
+      if (!known || (late && memory_.count(v))) continue;
       memory_[v] = blank(v);
       std::fill(memory_[v].data.begin(), memory_[v].data.end(), std::byte{0xee});
     }
-    int64_t count = -1;
-    std::vector<void*> buffers;
-    for (const KernelArg& a : k.args)
-      buffers.push_back(a.constant         ? const_cast<std::byte*>(a.constant->data)
-                        : a.temporary >= 0 ? static_cast<void*>(&count)
-                                           : memory_[a.value].data.data());
-    execute(buffers);
-    for (graph::ValueId v : n.outputs)
-      if (wanted_.count(v)) EXPECT_EQ(memory_[v].data, wanted_[v].data) << "value " << v;
+  }
+
+  void compare(const LoweredNode& low, const graph::Node& n, const std::function<void(const std::vector<void*>&)>& execute) {
+    for (graph::ValueId v : n.outputs) memory_.erase(v);
+    const std::map<std::string, int64_t> before = sizes_;
+    allocate(n, false);
+    std::vector<std::vector<std::byte>> temporaries;
+    for (const Temporary& t : low.temporaries)
+      temporaries.emplace_back(static_cast<size_t>(value_of(product(ctx_, t.shape)) * byte_size(t.dtype)), std::byte{0xee});
+    auto buffers_of = [&](const LoweredKernel& k) {
+      std::vector<void*> buffers;
+      for (const KernelArg& a : k.args)
+        buffers.push_back(a.constant         ? const_cast<std::byte*>(a.constant->data)
+                          : a.temporary >= 0 ? temporaries[static_cast<size_t>(a.temporary)].data()
+                                             : memory_[a.value].data.data());
+      return buffers;
+    };
+    execute(buffers_of(low.kernels[0]));
+    for (const SymbolRead& r : low.reads)
+      std::memcpy(&sizes_[ctx_.info(r.symbol).name], temporaries[static_cast<size_t>(r.temporary)].data() + 8 * r.element,
+                  8);
+    allocate(n, true);
+    for (const LoweredKernel& k : low.after_reads) {
+      std::vector<std::pair<expr::SymbolId, int64_t>> symbols;
+      for (expr::SymbolId s : loop::free_symbols(k.function)) symbols.emplace_back(s, value_of(ctx_.symbol_dim(s)));
+      if (!loop::interpret(k.function, ctx_, symbols, buffers_of(k)).ok()) throw std::runtime_error("a copy failed");
+    }
+    sizes_ = before;
+    for (graph::ValueId v : n.outputs) {
+      if (!wanted_.count(v)) continue;
+      EXPECT_EQ(memory_[v].shape, wanted_[v].shape) << "value " << v;
+      EXPECT_EQ(memory_[v].data, wanted_[v].data) << "value " << v;
+    }
   }
 
   expr::Context ctx_;

@@ -14,8 +14,6 @@ namespace {
 constexpr int64_t kLocalBytes = 4096, kAllLocalBytes = 64 * 1024;
 // A bound above this says little about what is needed: a limit of a loop that its condition ends much earlier.
 constexpr int64_t kMostBytes = int64_t{1} << 30;
-// The same for what a loop inside collects when only its condition decides how often it runs.
-constexpr int64_t kMostCollected = int64_t{1} << 20;
 }  // namespace
 
 loop::StmtPtr Block::finish() const {
@@ -52,24 +50,6 @@ Dim RegionLowering::elements_of(ValueId v) const { return product(ctx_, f_.tenso
 std::string RegionLowering::name_of(ValueId v) const {
   const std::string& name = f_.value(v).name;
   return name.empty() ? "v" + std::to_string(v) : name;
-}
-
-void RegionLowering::add_output(ValueId v) {
-  loop::Buffer b{.id = ctx_.fresh_tensor(), .name = name_of(v), .dtype = f_.tensor_type(v).dtype, .shape = {elements_of(v)}};
-  b.is_output = true;
-  destinations_[v] = {b.id, ctx_.constant(0)};
-  params_.push_back(std::move(b));
-  args_.push_back({.value = v});
-}
-
-Place RegionLowering::add_temporary(const std::string& name, DType t, int64_t elements) {
-  loop::Buffer b{.id = ctx_.fresh_tensor(), .name = name, .dtype = t, .shape = {ctx_.constant(elements)}};
-  b.is_output = true;
-  Place p{b.id, ctx_.constant(0)};
-  args_.push_back({.temporary = static_cast<int32_t>(temporaries_.size())});
-  temporaries_.push_back({t, b.shape});
-  params_.push_back(std::move(b));
-  return p;
 }
 
 Place RegionLowering::place_of_constant(const graph::ConstantPtr& c) {

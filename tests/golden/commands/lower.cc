@@ -4,6 +4,7 @@
 // inputs at the given sizes, where they must give what the reference evaluator gives.
 #include "lower/lower.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -97,32 +98,44 @@ class Runner {
     } else {
       low = TRY(lower::lower_node(f_, n, constants_, ctx_, target_, options));
     }
-    for (ValueId v : n.outputs) memory_[v] = blank_array(f_.tensor_type(v).dtype, f_.tensor_type(v).shape);
+    allocate(n);
     std::vector<te::Array> temporaries;
     for (const lower::Temporary& t : low.temporaries) temporaries.push_back(blank_array(t.dtype, t.shape));
     std::string text;
-    for (const lower::LoweredKernel& k : low.kernels) {
-      TRY(loop::verify(k.function, ctx_));
-      text += loop::print(k.function, ctx_);
-      std::vector<void*> buffers;
-      for (const lower::KernelArg& a : k.args) {
-        if (a.constant)
-          buffers.push_back(const_cast<std::byte*>(a.constant->data));
-        else if (a.temporary >= 0)
-          buffers.push_back(temporaries[static_cast<size_t>(a.temporary)].data.data());
-        else
-          buffers.push_back(memory_[a.value].data.data());
-      }
-      std::vector<std::pair<expr::SymbolId, int64_t>> symbols;
-      for (expr::SymbolId s : loop::free_symbols(k.function)) symbols.push_back({s, value_of(ctx_.symbol_dim(s))});
-      TRY(loop::interpret(k.function, ctx_, symbols, buffers));
-    }
+    for (const lower::LoweredKernel& k : low.kernels) text += TRY(run_kernel(k, temporaries));
     for (const lower::SymbolRead& r : low.reads) {
       int64_t v = 0;
       std::memcpy(&v, temporaries[static_cast<size_t>(r.temporary)].data.data() + 8 * r.element, 8);
       sizes_[ctx_.info(r.symbol).name] = v;
     }
+    allocate(n);
+    for (const lower::LoweredKernel& k : low.after_reads) text += TRY(run_kernel(k, temporaries));
     return text;
+  }
+
+  // Memory for the outputs whose sizes are known and that have none.
+  void allocate(const graph::Node& n) {
+    for (ValueId v : n.outputs) {
+      const auto& shape = f_.tensor_type(v).shape;
+      const bool known = std::all_of(shape.begin(), shape.end(), [&](Dim d) {
+        auto symbols = expr::symbols_of(d);
+        return std::all_of(symbols.begin(), symbols.end(), [&](auto s) { return sizes_.count(ctx_.info(s).name) != 0; });
+      });
+      if (known && memory_[v].data.empty()) memory_[v] = blank_array(f_.tensor_type(v).dtype, shape);
+    }
+  }
+
+  Result<std::string> run_kernel(const lower::LoweredKernel& k, std::vector<te::Array>& temporaries) {
+    TRY(loop::verify(k.function, ctx_));
+    std::vector<void*> buffers;
+    for (const lower::KernelArg& a : k.args)
+      buffers.push_back(a.constant         ? const_cast<std::byte*>(a.constant->data)
+                        : a.temporary >= 0 ? temporaries[static_cast<size_t>(a.temporary)].data.data()
+                                           : memory_[a.value].data.data());
+    std::vector<std::pair<expr::SymbolId, int64_t>> symbols;
+    for (expr::SymbolId s : loop::free_symbols(k.function)) symbols.push_back({s, value_of(ctx_.symbol_dim(s))});
+    TRY(loop::interpret(k.function, ctx_, symbols, buffers));
+    return loop::print(k.function, ctx_);
   }
 
   void compare(const te::Array& got, const te::Array& wanted, const std::string& name) const {
