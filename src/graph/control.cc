@@ -43,8 +43,8 @@ Status check_regions(const Node& n, size_t count) {
 Status check_yields(const Node& n, const Region& r, size_t count) {
   size_t want = diverges(r) ? 0 : count;
   if (r.results.size() == want) return ok();
-  return bad_form("a region of " + n.op + " yields " + std::to_string(r.results.size()) + " values instead of " +
-                  std::to_string(want));
+  return bad_form("a region of " + n.op + " yields " + std::to_string(r.results.size()) + " of " + std::to_string(want) +
+                  " values");
 }
 
 Status check_if(const Node& n) {

@@ -14,6 +14,8 @@ constexpr int64_t kNewestOpset = 28;
 // Calls of functions nest and multiply at most this far.
 constexpr int kMaxDepth = 64;
 constexpr int64_t kMaxInlined = 1'000'000;
+// Bodies whose carried shapes change are imported several times, those inside them as often each time.
+constexpr int64_t kMaxImported = 4'000'000;
 // How many nodes of one unsupported operator a message names.
 constexpr size_t kShownNodes = 8;
 
@@ -160,6 +162,8 @@ void Importer::report_unsupported() {
 }
 
 void Importer::import_graph(Frame& frame) {
+  if (frame.scope->depth > kMaxDepth)
+    return report(make_error("function-depth", model_.path, "graphs inside graphs are nested too deeply"));
   Order order =
       order_nodes(*frame.nodes, frame.outputs, [&](std::string_view name) { return frame.scope->find(name) != nullptr; });
   state_.errors.insert(state_.errors.end(), order.errors.begin(), order.errors.end());
@@ -171,6 +175,8 @@ void Importer::import_graph(Frame& frame) {
 void Importer::import_rest(Frame& frame) {
   while (frame.next < frame.order.size() && !extends_) {
     size_t i = frame.order[frame.next++];
+    if (++imported_ > kMaxImported)
+      return report(make_error("too-large", model_.path, "bodies inside bodies take too many nodes to import"));
     import_node((*frame.nodes)[i], i, frame);
   }
 }

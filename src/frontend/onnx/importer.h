@@ -120,7 +120,7 @@ class Importer {
   };
   std::map<std::string, Unsupported> unsupported_;
   std::unordered_map<const TensorProto*, graph::ConstantPtr> loaded_;
-  int64_t inlined_ = 0;
+  int64_t inlined_ = 0, imported_ = 0;
   // Conditions that are decided in the branches being imported.
   std::vector<std::pair<Dim, bool>> facts_;
   // A branch's import stops: the If around it has to go on into what follows it.
