@@ -125,6 +125,7 @@ class Inliner {
 
   void require(Obligation o) {
     if (o.kind == Obligation::Kind::Equal && o.a == o.b) return;
+    if (!o.loc) o.loc = call_.loc;
     b_.append(graph::make_require(o));
   }
   // What the param's type says about the argument, beyond the symbols that it binds.
