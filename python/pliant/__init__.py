@@ -222,7 +222,8 @@ def compile(model, *, target="native", precision="fp32", opt_level=3, threads=No
     return Executable(core)
 
 
-def load(path, threads=None, memory_limit=None):
+def load(path, threads=None, memory_limit=None, huge_pages=None):
     """Loads an artifact. Runs that need more than `memory_limit` bytes of intermediate tensors and outputs end with a
-    MemoryLimitError."""
-    return Executable(_core.Executable(os.fspath(path), threads or 0, memory_limit or 0))
+    MemoryLimitError. `huge_pages`: True copies the weights to memory on huge pages, False uses them in the mapped file, which
+    processes share; by default those of 1 MiB to 256 MiB are copied."""
+    return Executable(_core.Executable(os.fspath(path), threads or 0, memory_limit or 0, huge_pages))

@@ -2,6 +2,7 @@
 // use.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -83,13 +84,13 @@ NB_MODULE(_core, m) {
   nb::exception<pliant::InternalError>(m, "InternalError");
 
   nb::class_<Executable>(m, "Executable")
-      .def(nb::init<const std::string&, int, uint64_t>(), "path"_a, "threads"_a, "memory_limit"_a)
+      .def(nb::init<const std::string&, int, uint64_t, std::optional<bool>>(), "path"_a, "threads"_a, "memory_limit"_a,
+           "huge_pages"_a.none())
       .def("inputs", &Executable::inputs)
       .def("outputs", &Executable::outputs)
       .def("info", &Executable::info)
       .def("stats", &Executable::stats)
-      .def("run", &Executable::run, "names"_a, "arrays"_a, "dtypes"_a, "list_names"_a, "lists"_a,
-           "memory_limit"_a)
+      .def("run", &Executable::run, "names"_a, "arrays"_a, "dtypes"_a, "list_names"_a, "lists"_a, "memory_limit"_a)
       .def("cancel", &Executable::cancel)
       .def("save", &Executable::save, "path"_a);
   m.def(

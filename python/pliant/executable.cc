@@ -1,7 +1,9 @@
 #include "executable.h"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+#include <sys/mman.h>
 
 #include <cstring>
 #include <filesystem>
@@ -17,8 +19,11 @@ namespace {
 using AnyArray = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 using NumpyArray = nb::ndarray<nb::numpy>;
 
-pliant_load_options load_options(int threads, uint64_t memory_limit) {
+constexpr size_t kHugePage = size_t{2} << 20;
+
+pliant_load_options load_options(int threads, uint64_t memory_limit, uint32_t flags) {
   pliant_load_options options{};
+  options.flags = flags;
   options.struct_size = sizeof(options);
   options.threads = threads;
   options.memory_limit = memory_limit;
@@ -120,18 +125,23 @@ void throw_status(pliant_status status, const std::string& where) {
 }
 
 Executable::Executable(const void* bytes, size_t size, int threads, uint64_t memory_limit) : size_(size) {
-  memory_.reset(static_cast<std::byte*>(std::aligned_alloc(4096, (size + 4095) / 4096 * 4096)));
+  // The copy is this process's own anyway: on huge pages, where it is used in place.
+  const size_t page = size >= kHugePage / 2 ? kHugePage : 4096, room = (size + page - 1) / page * page;
+  memory_.reset(static_cast<std::byte*>(std::aligned_alloc(page, room)));
   if (!memory_) throw std::bad_alloc();
+  if (page == kHugePage) madvise(memory_.get(), room, MADV_HUGEPAGE);
   std::memcpy(memory_.get(), bytes, size);
-  pliant_load_options options = load_options(threads, memory_limit);
+  pliant_load_options options = load_options(threads, memory_limit, 0);
   pliant_model* model = nullptr;
   pliant_status status = pliant_load_memory(memory_.get(), size, &options, &model);
   if (status != PLIANT_OK) throw_status(status, "");
   model_.reset(model);
 }
 
-Executable::Executable(const std::string& path, int threads, uint64_t memory_limit) : path_(path) {
-  pliant_load_options options = load_options(threads, memory_limit);
+Executable::Executable(const std::string& path, int threads, uint64_t memory_limit, std::optional<bool> huge_pages)
+    : path_(path) {
+  const uint32_t flags = !huge_pages ? PLIANT_LOAD_CHOOSE_PAGES : *huge_pages ? PLIANT_LOAD_HUGE_PAGES : 0;
+  pliant_load_options options = load_options(threads, memory_limit, flags);
   pliant_model* model = nullptr;
   pliant_status status = pliant_load_file(path.c_str(), &options, &model);
   if (status != PLIANT_OK) throw_status(status, path);

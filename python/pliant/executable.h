@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -41,7 +42,8 @@ class Executable {
  public:
   // Takes a copy of the artifact's bytes.
   Executable(const void* bytes, size_t size, int threads, uint64_t memory_limit);
-  Executable(const std::string& path, int threads, uint64_t memory_limit);
+  // `huge_pages`: whether the constants are copied to huge pages; by their size when not said.
+  Executable(const std::string& path, int threads, uint64_t memory_limit, std::optional<bool> huge_pages);
 
   // (name, dtype, shape of numbers and symbols or None where the rank is open, optional, kind) of each
   nanobind::list inputs() const { return describe(pliant_input_count(model_.get()), &pliant_describe_input); }
@@ -49,7 +51,8 @@ class Executable {
   nanobind::dict info() const;
   nanobind::dict stats() const;
   // `dtypes[i]` replaces the dtype that array i shows, unless it is negative. Sequences and optionals are None or lists of
-  // (array, dtype). Outputs come as (array, dtype), bf16 as u16, or as None or lists of those. `memory_limit` of 0: as loaded.
+  // (array, dtype). Outputs come as (array, dtype), bf16 as u16, or as None or lists of those. `memory_limit` of 0: as
+  // loaded.
   nanobind::list run(const std::vector<std::string>& names, nanobind::list arrays, const std::vector<int>& dtypes,
                      const std::vector<std::string>& list_names, nanobind::list lists, uint64_t memory_limit) const;
   void cancel() const { pliant_cancel(model_.get()); }

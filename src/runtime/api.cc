@@ -27,7 +27,7 @@ LoadOptions read_options(const pliant_load_options* options) {
   pliant_load_options o = {};
   if (options != nullptr) std::memcpy(&o, options, std::min(options->struct_size, sizeof o));
   return {o.threads, (o.flags & PLIANT_LOAD_SKIP_DIGEST) == 0, (o.flags & PLIANT_LOAD_HUGE_PAGES) != 0,
-          o.memory_limit > 0 ? o.memory_limit : UINT64_MAX};
+          (o.flags & PLIANT_LOAD_CHOOSE_PAGES) != 0, o.memory_limit > 0 ? o.memory_limit : UINT64_MAX};
 }
 
 // Writes as much of a description as the caller's struct has room for.
@@ -209,12 +209,13 @@ pliant_status pliant_run_with(pliant_model* model, const pliant_input* inputs, s
     const pliant::artifact::TensorDesc& t = model->program.outputs[i];
     if (o.list_outputs != nullptr) o.list_outputs[i] = nullptr;
     if (t.kind != pliant::artifact::TensorDesc::Kind::Tensor && o.list_outputs == nullptr)
-      return fail(PLIANT_INVALID_ARGUMENT, "output \"%s\" is %s, not a tensor: pliant_run_options has no list_outputs for it",
-                  t.name.c_str(), pliant::runtime::kind_name(t.kind));
+      return fail(PLIANT_INVALID_ARGUMENT,
+                  "output \"%s\" is %s, not a tensor: pliant_run_options has no list_outputs for it", t.name.c_str(),
+                  pliant::runtime::kind_name(t.kind));
   }
-  return pliant::runtime::run_model(*model, inputs, input_count, outputs,
-                                    {o.stop, o.memory_limit > 0 ? o.memory_limit : model->memory_limit, o.lists,
-                                     o.list_count, o.list_outputs});
+  return pliant::runtime::run_model(
+      *model, inputs, input_count, outputs,
+      {o.stop, o.memory_limit > 0 ? o.memory_limit : model->memory_limit, o.lists, o.list_count, o.list_outputs});
 }
 void pliant_cancel(pliant_model* model) {
   if (model != nullptr) model->cancel();

@@ -158,6 +158,9 @@ uint64_t Model::idle_arena_bytes() const {
   return bytes;
 }
 
+// Constants of a size that gains from huge pages and that a process may have to itself.
+bool is_chosen(uint64_t bytes) { return bytes >= (1u << 20) && bytes <= (256u << 20); }
+
 pliant_status load_model(std::span<const std::byte> bytes, Mapping file, const LoadOptions& options, Model& model) {
   const int threads = std::min(options.threads > 0 ? options.threads : default_threads(), 1024);
   artifact::FileView view;
@@ -170,7 +173,8 @@ pliant_status load_model(std::span<const std::byte> bytes, Mapping file, const L
   model.digest = view.digest;
   model.constants = view.constants.data();
   const bool aligned = reinterpret_cast<uintptr_t>(model.constants) % artifact::kConstantAlignment == 0;
-  if (!view.constants.empty() && (options.huge_pages || !aligned)) {
+  const bool huge = options.huge_pages || (options.choose_pages && is_chosen(view.constants.size()));
+  if (!view.constants.empty() && (huge || !aligned)) {
     PLIANT_TRY(model.copied_constants.map_memory(view.constants.size()));
     std::memcpy(model.copied_constants.data(), view.constants.data(), view.constants.size());
     model.constants = model.copied_constants.data();

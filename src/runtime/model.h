@@ -18,7 +18,8 @@ namespace pliant::runtime {
 struct LoadOptions {
   int threads = 0;
   bool check_digest = true;
-  bool huge_pages = false;
+  bool huge_pages = false;             // for constants of any size
+  bool choose_pages = false;           // huge ones for constants of 1 MiB to 256 MiB
   uint64_t memory_limit = UINT64_MAX;  // of runs that give none
 };
 

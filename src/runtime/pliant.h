@@ -85,7 +85,10 @@ enum {
   PLIANT_LOAD_SKIP_DIGEST = 1,
   /* Copy the constants to memory that may use huge pages, instead of using them where the file is mapped: faster for models
    * much larger than the caches, at the price of private memory. */
-  PLIANT_LOAD_HUGE_PAGES = 2
+  PLIANT_LOAD_HUGE_PAGES = 2,
+  /* As PLIANT_LOAD_HUGE_PAGES for constants of 1 MiB to 256 MiB: what caches may hold gains most, and more memory than that
+   * is better shared between processes. The command line and the Python package load this way. */
+  PLIANT_LOAD_CHOOSE_PAGES = 4
 };
 typedef struct pliant_load_options {
   size_t struct_size;

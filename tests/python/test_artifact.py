@@ -66,3 +66,14 @@ def test_every_target_of_this_machine_agrees():
     assert outputs
     for y in outputs[1:]:
         np.testing.assert_allclose(y, outputs[0], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("huge_pages", [None, True, False])
+def test_pages_do_not_change_results(tmp_path, huge_pages):
+    g = models.Graph()
+    g("MatMul", "x", g.weight(600, 700), name="y")
+    exe = pliant.compile(g.model([("x", models.F32, ["n", 600])], [("y", models.F32, ["n", 700])]), progress=False)
+    exe.save(tmp_path / "m.pliant")
+    x = np.ones((3, 600), np.float32)
+    loaded = pliant.load(tmp_path / "m.pliant", huge_pages=huge_pages)
+    assert loaded.run({"x": x})["y"].tobytes() == exe.run({"x": x})["y"].tobytes()

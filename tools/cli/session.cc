@@ -91,6 +91,7 @@ Result<Session> Session::open(const std::string& path, const driver::CompileOpti
   pliant_load_options load{};
   load.struct_size = sizeof(load);
   load.threads = threads;
+  load.flags = PLIANT_LOAD_CHOOSE_PAGES;
   pliant_model* model = nullptr;
   pliant_status status;
   if (is_artifact(path) || path.ends_with(".pliant")) {
