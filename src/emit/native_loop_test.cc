@@ -5,7 +5,7 @@
 #include "lower/lower.h"
 #include "ops/op.h"
 
-namespace pliant::lower {
+namespace pliant::emit {
 namespace {
 
 // Writes graphs whose values are scalars, vectors of 4 and of m, and bools, in nested loops and arms.
@@ -224,7 +224,7 @@ class Program {
     if (!expected.ok()) throw std::runtime_error(expected.error().text());
     for (size_t i = 0; i < f_->results.size(); ++i) wanted_[f_->results[i]] = expected.value()[i];
     bool native = true;
-    ConstantValues constants;
+    lower::ConstantValues constants;
     constants.by_value.resize(f_->values.size());
     for (const graph::Node& n : f_->nodes) {
       if (n.op == "array.reshape") {
@@ -258,13 +258,13 @@ class Program {
     return a;
   }
 
-  bool run(const graph::Node& n, const ConstantValues& constants) {
+  bool run(const graph::Node& n, const lower::ConstantValues& constants) {
     for (const codegen::Target& target : codegen::all_targets()) {
       std::string reason;
-      auto low = lower_loop(*f_, n, constants, ctx_, target, {}, &reason);
+      auto low = lower::lower_loop(*f_, n, constants, ctx_, target, {}, &reason);
       if (!low.ok()) throw std::runtime_error(low.error().text());
       if (!low.value()) return false;
-      const LoweredKernel& k = low.value()->kernels[0];
+      const lower::LoweredKernel& k = low.value()->kernels[0];
       auto verified = loop::verify(k.function, ctx_);
       if (!verified.ok())
         throw std::runtime_error(verified.error().text() + graph::print(*f_, ctx_) + loop::print(k.function, ctx_));
@@ -311,27 +311,28 @@ class Program {
     }
   }
 
-  void compare(const LoweredNode& low, const graph::Node& n, const std::function<void(const std::vector<void*>&)>& execute) {
+  void compare(const lower::LoweredNode& low, const graph::Node& n,
+               const std::function<void(const std::vector<void*>&)>& execute) {
     for (graph::ValueId v : n.outputs) memory_.erase(v);
     const std::map<std::string, int64_t> before = sizes_;
     allocate(n, false);
     std::vector<std::vector<std::byte>> temporaries;
-    for (const Temporary& t : low.temporaries)
+    for (const lower::Temporary& t : low.temporaries)
       temporaries.emplace_back(static_cast<size_t>(value_of(product(ctx_, t.shape)) * byte_size(t.dtype)), std::byte{0xee});
-    auto buffers_of = [&](const LoweredKernel& k) {
+    auto buffers_of = [&](const lower::LoweredKernel& k) {
       std::vector<void*> buffers;
-      for (const KernelArg& a : k.args)
+      for (const lower::KernelArg& a : k.args)
         buffers.push_back(a.constant         ? const_cast<std::byte*>(a.constant->data)
                           : a.temporary >= 0 ? temporaries[static_cast<size_t>(a.temporary)].data()
                                              : memory_[a.value].data.data());
       return buffers;
     };
     execute(buffers_of(low.kernels[0]));
-    for (const SymbolRead& r : low.reads)
+    for (const lower::SymbolRead& r : low.reads)
       std::memcpy(&sizes_[ctx_.info(r.symbol).name], temporaries[static_cast<size_t>(r.temporary)].data() + 8 * r.element,
                   8);
     allocate(n, true);
-    for (const LoweredKernel& k : low.after_reads) {
+    for (const lower::LoweredKernel& k : low.after_reads) {
       std::vector<std::pair<expr::SymbolId, int64_t>> symbols;
       for (expr::SymbolId s : loop::free_symbols(k.function)) symbols.emplace_back(s, value_of(ctx_.symbol_dim(s)));
       if (!loop::interpret(k.function, ctx_, symbols, buffers_of(k)).ok()) throw std::runtime_error("a copy failed");
@@ -402,4 +403,4 @@ func @main(%0 "0": f32[16], %1 "rows": f32[n]) {
 }
 
 }  // namespace
-}  // namespace pliant::lower
+}  // namespace pliant::emit
