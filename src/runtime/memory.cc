@@ -135,12 +135,8 @@ pliant_buffer* BlockPool::allocate(uint64_t bytes) {
     block = kept_[best];
     take_out(best);
   } else {
-    // Fresh small pages cost more than filling them, so large blocks lie on huge ones where the machine has them.
-    const bool large = capacity >= 2 * kHugePage;
-    const uint64_t total = round_up(sizeof(pliant_buffer) + capacity, large ? kHugePage : kAlignment);
-    void* p = std::aligned_alloc(large ? kHugePage : kAlignment, total);
+    void* p = std::aligned_alloc(kAlignment, sizeof(pliant_buffer) + capacity);
     if (p == nullptr) return nullptr;
-    if (large) madvise(p, total, MADV_HUGEPAGE);
     block = new (p) pliant_buffer;
     block->capacity = capacity;
     block->pool = this;
