@@ -1,4 +1,4 @@
-// Statements. Loops run at least once when entered: a guard before, the test at the end.
+// Statements other than loops.
 #include "codegen/legalize/legalize.h"
 #include "codegen/llvm/emitter.h"
 #include "loop/walk.h"
@@ -10,7 +10,6 @@ using expr::Dim;
 using expr::Scalar;
 using expr::ScalarKind;
 using llvm::Value;
-using loop::ForKind;
 using loop::Stmt;
 using loop::StmtKind;
 using loop::StmtPtr;
@@ -53,142 +52,6 @@ void Emitter::emit(const StmtPtr& s) {
     case StmtKind::Alloc: return emit_alloc(*s);
     case StmtKind::Check: return emit_check(*s);
   }
-}
-
-void Emitter::emit_serial_loop(expr::SymbolId var, Value* extent, bool runs_once, const std::function<void()>& body) {
-  if (auto* n = llvm::dyn_cast<llvm::ConstantInt>(extent)) {
-    if (n->getSExtValue() <= 0) return;
-    if (n->isOne()) return bind(var, hoist_->constant(0), body);
-    runs_once = true;
-  }
-  auto* loop = llvm::BasicBlock::Create(llvm_, ctx_.info(var).name, function_);
-  auto* done = llvm::BasicBlock::Create(llvm_, "done", function_);
-  if (runs_once) {
-    b_.CreateBr(loop);
-  } else {
-    b_.CreateCondBr(b_.CreateICmpSGT(extent, hoist_->constant(0)), loop, done);
-  }
-  llvm::BasicBlock* from = b_.GetInsertBlock();
-  hoist_->enter(loop);
-  auto* i = b_.CreatePHI(b_.getInt64Ty(), 2, ctx_.info(var).name);
-  hoist_->define(i);
-  i->addIncoming(hoist_->constant(0), from);
-  bind(var, i, body);
-  Value* next = b_.CreateAdd(i, hoist_->constant(1), "", true, true);
-  i->addIncoming(next, b_.GetInsertBlock());
-  b_.CreateCondBr(b_.CreateICmpSLT(next, extent), loop, done);
-  hoist_->leave(done);
-}
-
-void Emitter::emit_for(const Stmt& s) {
-  if (s.for_kind == ForKind::Vector && opt_level_ > 0 && !lanes_ && s.extent.is_const() && s.extent.const_value() > 1 &&
-      can_vectorize(s)) {
-    return emit_vector_for(s);
-  }
-  if (s.for_kind == ForKind::Unroll && opt_level_ > 0 && s.extent.is_const()) {
-    for (int64_t i = 0; i < s.extent.const_value(); ++i) bind(s.var, hoist_->constant(i), [&] { emit(s.body[0]); });
-    return;
-  }
-  clear_memo();  // the extent may read memory
-  emit_serial_loop(s.var, uniform_dim(s.extent), ctx_.range(s.extent).lo >= 1, [&] { emit(s.body[0]); });
-}
-
-void Emitter::emit_let(const Stmt& s) {
-  clear_memo();
-  Value* v = uniform_dim(s.extent);
-  hoist_->keep_here(v);
-  clear_memo();  // the value was read once; the body may write what it was read from
-  bind(s.var, v, [&] { emit(s.body[0]); });
-}
-
-void Emitter::emit_while(const Stmt& s) {
-  PLIANT_CHECK(!lanes_) << "a while inside a vector loop";
-  clear_memo();  // the limit may read memory
-  Value* limit = s.extent ? uniform_dim(s.extent) : nullptr;
-  auto goes_on = [&](Value* index) -> Value* {
-    clear_memo();
-    Value* holds = limit ? b_.CreateICmpSLT(index, limit) : b_.getTrue();
-    if (!s.value) return holds;
-    Value* condition = nullptr;
-    bind(s.var, index, [&] { condition = emit(s.value).v; });
-    clear_memo();
-    return limit ? b_.CreateAnd(holds, condition) : condition;
-  };
-  auto* loop = llvm::BasicBlock::Create(llvm_, ctx_.info(s.var).name, function_);
-  auto* latch = llvm::BasicBlock::Create(llvm_, "latch", function_);
-  auto* done = llvm::BasicBlock::Create(llvm_, "done", function_);
-  Value* enters = goes_on(hoist_->constant(0));
-  b_.CreateCondBr(enters, loop, done);
-  llvm::BasicBlock* from = b_.GetInsertBlock();
-  hoist_->enter(loop);
-  auto* i = b_.CreatePHI(b_.getInt64Ty(), 2, ctx_.info(s.var).name);
-  hoist_->define(i);
-  i->addIncoming(hoist_->constant(0), from);
-  bind(s.var, i, [&] { emit(s.body[0]); });
-  // The flag is looked at after the body: what stands before in the body is known to run and can leave the loop.
-  Value* flag = b_.CreateAlignedLoad(b_.getInt32Ty(), stop_, llvm::Align(4), /*isVolatile=*/true);
-  b_.CreateCondBr(b_.CreateIsNull(flag), latch, stopped_block(), llvm::MDBuilder(llvm_).createBranchWeights(1 << 20, 1));
-  b_.SetInsertPoint(latch);
-  Value* next = b_.CreateAdd(i, hoist_->constant(1), "", true, true);
-  Value* again = goes_on(next);
-  i->addIncoming(next, b_.GetInsertBlock());
-  b_.CreateCondBr(again, loop, done);
-  hoist_->leave(done);
-  clear_memo();
-}
-
-llvm::BasicBlock* Emitter::stopped_block() {
-  if (stopped_) return stopped_;
-  stopped_ = llvm::BasicBlock::Create(llvm_, "stopped", function_);
-  llvm::IRBuilder<>(stopped_).CreateRet(b_.getInt32(artifact::kKernelStopped));
-  return stopped_;
-}
-
-void Emitter::emit_vector_for(const Stmt& s) {
-  // In pieces of a power of two lanes: other vector types are widened or taken apart by the code generator.
-  const int64_t n = s.extent.const_value();
-  const int64_t widest = 4 * target_.vector_bytes / 4;
-  for (int64_t first = 0; first < n;) {
-    int64_t lanes = widest;
-    while (lanes > n - first) lanes /= 2;
-    if (lanes == 1) {
-      bind(s.var, hoist_->constant(first), [&] { emit(s.body[0]); });
-    } else {
-      lanes_ = lanes;
-      hoist_->set_lanes(lanes);
-      lane_var_ = s.var;
-      first_lane_ = first;
-      clear_memo();
-      emit(s.body[0]);
-      clear_memo();
-      lanes_ = 0;
-      hoist_->set_lanes(0);
-    }
-    first += lanes;
-  }
-}
-
-bool Emitter::can_vectorize(const Stmt& s) const {
-  // A loop inside must run equally often in every lane: its extent must not depend on the lane or on memory that the body
-  // writes.
-  bool possible = true;
-  std::map<loop::BufferId, bool> written;
-  loop::for_each(s.body[0], [&](const Stmt& x) {
-    if (x.kind == StmtKind::Store) written[x.buffer] = true;
-    if (x.kind == StmtKind::Alloc) {
-      written[x.alloc->id] = true;
-      if (x.alloc->scope != loop::Scope::Local) possible = false;
-    }
-    if (x.kind == StmtKind::While || x.kind == StmtKind::Let) possible = false;
-  });
-  loop::for_each(s.body[0], [&](const Stmt& x) {
-    if (x.kind != StmtKind::For) return;
-    if (expr::uses_symbol(x.extent, s.var)) possible = false;
-    for (const Scalar& load : expr::loads_of(expr::make_index(x.extent))) {
-      if (written.count(load->tensor)) possible = false;
-    }
-  });
-  return possible;
 }
 
 void Emitter::emit_branch(Value* cond, const std::function<void()>& then, const std::function<void()>& otherwise) {
