@@ -107,12 +107,15 @@ def test_against_onnxruntime(op, direction, layout, seed, tmp_path):
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(case.models[0], options, providers=["CPUExecutionProvider"])
-    exe = pliant.compile(str(path))
+    exe = pliant.compile(str(path), check_passes=seed == 0)
+    bytecode = pliant.compile(str(path), native_loops=False) if seed == 0 else exe
     for steps, batch in ((1, 1), (5, 3), (2, 1), (17, 2)) if known is None else ((known, 2), (known, 1)):
         feed = case.feed(steps, batch)
         want = dict(zip(case.kept, session.run(case.kept, feed)))
         got = exe.run(swapped(feed) if layout else feed)
+        same = bytecode.run(swapped(feed) if layout else feed)
         for name in case.kept:
+            np.testing.assert_array_equal(got[name].view(np.int32), same[name].view(np.int32))
             value = back(name, got[name]) if layout else got[name]
             np.testing.assert_allclose(value, want[name], rtol=1e-4, atol=2e-5, err_msg=f"{name} at {steps} x {batch}: {case.has}")
 
