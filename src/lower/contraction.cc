@@ -91,6 +91,20 @@ void order_reduction(expr::Context& ctx, Factors& f) {
   std::stable_sort(f.reduce.begin(), f.reduce.end(), [&](const Loop& x, const Loop& y) { return stride(x) > stride(y); });
 }
 
+bool steps_by_one(expr::Context& ctx, Scalar b, SymbolId var) {
+  for (Scalar l : expr::loads_of(b)) {
+    auto s = stride_in(ctx, l->index[0], var);
+    if (!s || !s->is_const(1)) return false;
+  }
+  return true;
+}
+
+// One row, whose other factor is contiguous along the sum: products of two vectors, which no tile reads twice.
+bool is_dot_products(const Problem& p, const Factors& f) {
+  if (!f.row.extent.is_const(1) || is_constant_operand(p, f.b) || steps_by_one(p.ctx, f.b, f.col.var)) return false;
+  return std::any_of(f.reduce.begin(), f.reduce.end(), [&](const Loop& l) { return steps_by_one(p.ctx, f.b, l.var); });
+}
+
 bool is_contraction(const Problem& p, const StageList& list, size_t i) {
   const Stage& s = list.stages[i];
   const te::TensorDef& t = *s.tensor;
@@ -99,7 +113,8 @@ bool is_contraction(const Problem& p, const StageList& list, size_t i) {
   if (!e) return false;
   Guarded g = split_guard(p.ctx, s.body, t.combiner, t.accumulate);
   if (g.guard && !make_padded(p, s)) return false;
-  return make_factors(p, t, g.body, *e, list.shapes).has_value();
+  auto factors = make_factors(p, t, g.body, *e, list.shapes);
+  return factors && !is_dot_products(p, *factors);
 }
 
 }  // namespace

@@ -82,7 +82,8 @@ Result<graph::ConstantPtr> pack_constant(const Problem& p, Scalar b, const std::
     total *= extent.back();
   }
   PLIANT_CHECK(col.extent.is_const()) << "a constant operand with symbolic columns in " << p.name;
-  int64_t n = col.extent.const_value(), panels = (n + columns - 1) / columns;
+  // No columns have no panels, whatever their width.
+  int64_t n = col.extent.const_value(), panels = n == 0 ? 0 : (n + columns - 1) / columns;
   auto [packed, bytes] = graph::make_blank_constant(b->dtype, {total * panels * columns});
   if (total == 0 || n == 0) return packed;
   size_t at = 0;
