@@ -91,14 +91,39 @@ void add_position(Conversion& c, size_t i, Attrs& attrs, Values& inputs) {
     inputs.push_back(c.in(i));
 }
 
-// The rank that the model declares for output 0, for lists whose type leaves it open.
-void add_rank(Conversion& c, const Type& list, int64_t extra, Attrs& attrs) {
-  if (graph::element_of(list).rank == graph::Rank::Known) return;
-  const GraphProto& g = c.state().model.graph;
-  for (const auto* infos : {&g.outputs, &g.value_info})
-    for (const ValueInfoProto& v : *infos)
-      if (v.name == c.node.outputs[0] && v.type.kind == TypeProto::Kind::Tensor && v.type.has_shape)
-        attrs.set("rank", static_cast<int64_t>(v.type.shape.size()) + extra);
+// What the model's declarations say about the ranks of elements: of the list itself, or of the tensor `more` axes larger
+// that is made of one. Bodies and branches count too.
+class DeclaredRank {
+ public:
+  DeclaredRank(std::string_view list, std::string_view tensor, int64_t more) : list_(list), tensor_(tensor), more_(more) {}
+
+  std::optional<int64_t> find(const GraphProto& g) const {
+    for (const auto* infos : {&g.outputs, &g.value_info, &g.inputs})
+      for (const ValueInfoProto& v : *infos) {
+        const TypeProto& t = bottom(v.type);
+        if (!t.has_shape) continue;
+        auto rank = static_cast<int64_t>(t.shape.size());
+        if (v.name == tensor_ && &t == &v.type) return rank - more_;
+        if (v.name == list_ && &t != &v.type) return rank;
+      }
+    for (const NodeProto& n : g.nodes)
+      for (const AttributeProto& a : n.attributes)
+        for (const auto& inner : a.graphs)
+          if (auto rank = find(*inner)) return rank;
+    return std::nullopt;
+  }
+
+ private:
+  static const TypeProto& bottom(const TypeProto& t) { return t.element ? bottom(*t.element) : t; }
+  std::string_view list_, tensor_;
+  int64_t more_;
+};
+
+// The attribute for lists whose type leaves the rank open.
+void add_rank(Conversion& c, int64_t more, Attrs& attrs) {
+  const Value& list = c.value(0);
+  if (graph::element_of(list.type).rank == graph::Rank::Known) return;
+  if (auto rank = DeclaredRank(list.name, c.node.outputs[0], more).find(c.state().model.graph)) attrs.set("rank", *rank);
 }
 
 Refs sequence_construct(Conversion& c) {
@@ -155,7 +180,7 @@ Refs sequence_at(Conversion& c) {
   Attrs attrs;
   Values inputs{c.in(0)};
   add_position(c, 1, attrs, inputs);
-  add_rank(c, c.value(0).type, 0, attrs);
+  add_rank(c, 0, attrs);
   return one(c, TRY(c.append("seq.at", std::move(attrs), std::move(inputs))));
 }
 
@@ -179,7 +204,7 @@ Refs concat_from_sequence(Conversion& c) {
   const Parts* p = parts(c, 0);
   if (p == nullptr || p->elements.empty() || graph::element_of(c.value(0).type).rank != graph::Rank::Known) {
     Attrs attrs{{"axis", axis}, {"new_axis", stacks}};
-    add_rank(c, c.value(0).type, stacks ? -1 : 0, attrs);
+    add_rank(c, stacks ? 1 : 0, attrs);
     return one(c, TRY(c.append("seq.concat", std::move(attrs), {c.in(0)})));
   }
   auto rank = static_cast<int64_t>(graph::element_of(c.value(0).type).shape.size()) + (stacks ? 1 : 0);
@@ -257,7 +282,7 @@ Refs optional_get_element(Conversion& c) {
   if (graph::optional_element(c.value(0).type) == nullptr) return one(c.ref(0));
   if (const Parts* p = parts(c, 0); p != nullptr && p->is_present) return one(p->elements[0]);
   Attrs attrs;
-  if (graph::optional_element(c.value(0).type)->tensor() != nullptr) add_rank(c, c.value(0).type, 0, attrs);
+  if (graph::optional_element(c.value(0).type)->tensor() != nullptr) add_rank(c, 0, attrs);
   return one(c, TRY(c.append("opt.get", std::move(attrs), {c.in(0)})));
 }
 
