@@ -106,7 +106,7 @@ StmtPtr RegionLowering::make_check_here(Scalar cond, const std::string& message,
                                         std::vector<Dim> values) {
   std::string whole = message;
   for (size_t i = iterations_.size(); i-- > 0 && values.size() < kCheckValues;) {
-    whole += " in iteration {" + std::to_string(values.size()) + "} of " + iterations_[i].loop;
+    whole += ", in iteration {" + std::to_string(values.size()) + "} of " + iterations_[i].loop;
     values.push_back(iterations_[i].index);
   }
   size_t fault = 0;
