@@ -24,6 +24,19 @@ bool reads(const Node& n, const std::set<ValueId>& values) {
   return false;
 }
 
+// The position in core.loop `n` of the carried value whose output is `out`, when its initial value is in `old` and nothing
+// else of the node reads what is.
+std::optional<size_t> continues(const Node& n, ValueId out, const std::set<ValueId>& old) {
+  if (n.op != "core.loop") return std::nullopt;
+  const graph::LoopParts loop = graph::loop_parts(n);
+  const auto at = static_cast<size_t>(std::find(n.outputs.begin(), n.outputs.end(), out) - n.outputs.begin());
+  if (at >= loop.carried || !old.count(loop.init(n, at))) return std::nullopt;
+  Node rest = n;
+  rest.inputs[at + 1] = kNoValue;
+  if (reads(rest, old)) return std::nullopt;
+  return at;
+}
+
 }  // namespace
 
 struct LoopState {
@@ -56,8 +69,8 @@ struct LoopState {
 };
 
 // Whether the body may write the yield of carried value `k` to where its param lies: nothing reads the param at or after the
-// node that computes it.
-bool Emitter::can_overwrite(const graph::LoopParts& loop, size_t k) const {
+// node that computes it. With `through_loop` that node is a loop which carries the value on, and it may read it for that.
+bool Emitter::can_overwrite(const graph::LoopParts& loop, size_t k, bool through_loop) const {
   const graph::Region& body = *loop.body;
   std::set<ValueId> old{body.params[k]};
   for (const Node& n : body.nodes)
@@ -68,8 +81,13 @@ bool Emitter::can_overwrite(const graph::LoopParts& loop, size_t k) const {
     if (old.count(v)) return false;
   bool computed = false;
   for (const Node& n : body.nodes) {
-    computed = computed || std::find(n.outputs.begin(), n.outputs.end(), root) != n.outputs.end();
-    if (computed && reads(n, old)) return false;
+    const bool computes_it = std::find(n.outputs.begin(), n.outputs.end(), root) != n.outputs.end();
+    computed = computed || computes_it;
+    if (computes_it && through_loop) {
+      if (!continues(n, root, old)) return false;
+    } else if (computed && reads(n, old)) {
+      return false;
+    }
   }
   return computed;
 }
@@ -90,6 +108,21 @@ const Node* Emitter::append_of(const graph::LoopParts& loop, size_t k) const {
   return nullptr;
 }
 
+// Whether the yield of `k` comes from a loop in the body that takes the param and does nothing but append to it.
+bool Emitter::appends_inside(const graph::LoopParts& loop, size_t k) const {
+  const ValueId root = root_of(*loop.body, loop.next(k));
+  for (const Node& n : loop.body->nodes) {
+    auto it = std::find(n.outputs.begin(), n.outputs.end(), root);
+    if (it == n.outputs.end() || n.op != "core.loop") continue;
+    const graph::LoopParts inner = graph::loop_parts(n);
+    const auto at = static_cast<size_t>(it - n.outputs.begin());
+    if (at >= inner.carried || graph::diverges(*inner.body)) return false;
+    if (root_of(*loop.body, inner.init(n, at)) != loop.body->params[k]) return false;
+    return append_of(inner, at) != nullptr || appends_inside(inner, at);
+  }
+  return false;
+}
+
 // Storage of the carried values, with the initial values in it.
 void Emitter::begin_carried(const Node& n, const graph::LoopParts& loop, LoopState& state) {
   for (size_t k = 0; k < loop.carried; ++k) {
@@ -103,13 +136,17 @@ void Emitter::begin_carried(const Node& n, const graph::LoopParts& loop, LoopSta
     const TensorType &type = f_.tensor_type(loop.body->params[k]), &init = f_.tensor_type(loop.init(n, k));
     const TensorType& out = f_.tensor_type(n.outputs[k]);
     c.grows = !all_known(type);
-    if (!c.grows) {
+    // Appends to a value whose last size is known fill its memory.
+    const bool fills = c.grows && all_known(out) && !graph::diverges(*loop.body) && append_of(loop, k) != nullptr;
+    if (auto outer = continued_.find(n.outputs[k]); outer != continued_.end()) {
+      c.storage = outer->second;
+    } else if (!c.grows || fills) {
       c.storage = define_value(n.outputs[k], true);
     } else {
       c.storage = new_grow();
       if (all_known(out)) reserve(c.storage, bytes_of(out), n.loc);
-      reserve(c.storage, bytes_of(init), n.loc);
     }
+    if (c.grows) reserve(c.storage, bytes_of(init), n.loc);
     copy(storage_of(loop.init(n, k)), c.storage, bytes_of(init));
     for (size_t a = 0; a < type.shape.size(); ++a) {
       auto s = type.shape[a].as_symbol();
@@ -146,14 +183,17 @@ void Emitter::claim_places(const Node& n, const graph::LoopParts& loop, LoopStat
   for (size_t k = 0; k < loop.carried; ++k) {
     if (is_list(body.params[k])) continue;
     const Storage& to = state.carried[k].storage;
+    if (can_overwrite(loop, k, true) || (state.carried[k].grows && appends_inside(loop, k)))
+      continued_[root_of(body, loop.next(k))] = to;
     if (!state.carried[k].grows) {
-      if (can_overwrite(loop, k)) claim(body, loop.next(k), to);
+      if (can_overwrite(loop, k, false)) claim(body, loop.next(k), to);
       continue;
     }
     const Node* concat = append_of(loop, k);
     if (!concat) continue;
-    appends_[concat->outputs[0]] = to;
-    if (!all_known(f_.tensor_type(concat->outputs[0]))) continue;
+    const bool reserved = all_known(f_.tensor_type(concat->outputs[0]));
+    appends_[concat->outputs[0]] = {to, reserved};
+    if (!reserved) continue;
     reserve(to, bytes_of(f_.tensor_type(concat->outputs[0])), concat->loc);
     Dim offset = bytes_of(f_.tensor_type(concat->inputs[0]));
     for (size_t i = 1; i < concat->inputs.size(); ++i) {
@@ -209,8 +249,8 @@ void Emitter::finish_carried(const Node& n, const graph::LoopParts& loop, LoopSt
     Storage s = storage_of(loop.next(k));
     const Dim bytes = bytes_of(f_.tensor_type(loop.next(k)));
     for (size_t j = 0; j < loop.carried; ++j) {
-      const bool overwritten =
-          j != k && !is_list(loop.body->params[j]) && s.same_memory(state.carried[j].storage) && !(storage_of(loop.next(j)) == state.carried[j].storage);
+      const bool overwritten = j != k && !is_list(loop.body->params[j]) && s.same_memory(state.carried[j].storage) &&
+                               !(storage_of(loop.next(j)) == state.carried[j].storage);
       if (!overwritten) continue;
       Storage saved = new_buffer(bytes);
       copy(s, saved, bytes);
@@ -348,9 +388,9 @@ bool Emitter::emit_append(const Node& n) {
   if (n.op != "array.concat") return false;
   auto it = appends_.find(n.outputs[0]);
   if (it == appends_.end()) return false;
-  const Storage to = it->second;
+  const Storage to = it->second.storage;
   Dim offset = bytes_of(f_.tensor_type(n.inputs[0]));
-  reserve(to, bytes_of(f_.tensor_type(n.outputs[0])), n.loc);
+  if (!it->second.reserved) reserve(to, bytes_of(f_.tensor_type(n.outputs[0])), n.loc);
   for (size_t i = 1; i < n.inputs.size(); ++i) {
     const Dim bytes = bytes_of(f_.tensor_type(n.inputs[i]));
     copy(storage_of(n.inputs[i]), {to.kind, to.index, offset, true}, bytes);

@@ -215,6 +215,7 @@ void Emitter::copy(const Storage& from, const Storage& to, Dim bytes) {
 }
 
 void Emitter::reserve(const Storage& to, Dim bytes, const LocPtr& loc) {
+  if (to.kind != Arg::Kind::Grow && to.kind != Arg::Kind::Result) return;
   artifact::ReserveDesc r;
   r.to = arg_of(to);
   r.to.byte_offset = artifact::imm(0);

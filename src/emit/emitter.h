@@ -95,6 +95,7 @@ class Emitter {
   Arg arg_of_value(ValueId v);
   const Storage& storage_of(ValueId v);
   void copy(const Storage& from, const Storage& to, Dim bytes);
+  // Room in a growable block; other storage has its size.
   void reserve(const Storage& to, Dim bytes, const LocPtr& loc);
   uint32_t read_slot(ValueId v, uint32_t element, const LocPtr& loc, uint32_t slot);
 
@@ -123,7 +124,8 @@ class Emitter {
   Status emit_require(const Node& n);
   Status emit_fail(const Node& n);
   Status emit_loop(const Node& n);
-  bool can_overwrite(const graph::LoopParts& loop, size_t k) const;
+  bool can_overwrite(const graph::LoopParts& loop, size_t k, bool through_loop) const;
+  bool appends_inside(const graph::LoopParts& loop, size_t k) const;
   const Node* append_of(const graph::LoopParts& loop, size_t k) const;
   void begin_carried(const Node& n, const graph::LoopParts& loop, LoopState& state);
   void begin_scans(const Node& n, const graph::LoopParts& loop, LoopState& state);
@@ -180,8 +182,14 @@ class Emitter {
   std::vector<Storage> storage_;  // one a value
   lower::ConstantValues constants_;
   std::map<ValueId, Storage> direct_;  // where values are to be written when nothing else has a claim on them
-  // array.concat nodes, by output, that append to the growable block of their first input.
-  std::map<ValueId, Storage> appends_;
+  // Carried values of loops in bytecode, by output, that go on with the storage of a carried value of the loop around it.
+  std::map<ValueId, Storage> continued_;
+  // array.concat nodes, by output, that append where their first input lies; whether there is room already.
+  struct Append {
+    Storage storage;
+    bool reserved;
+  };
+  std::map<ValueId, Append> appends_;
   // Loops being emitted, the outermost first: buffers from before that their code uses live until they end.
   struct OpenLoop {
     uint32_t begin;

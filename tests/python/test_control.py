@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import pliant
-from conftest import ROOT
 
 SUM = """
 func @main(%0 "n": i64[]) {
@@ -331,26 +330,51 @@ func @main(%0 "x": f32[4]) {
     assert time.perf_counter() - start < 10
 
 
-def test_the_tree_lstm_example(tmp_path):
-    exe = pliant.compile(ROOT / "examples" / "tree_lstm.ir")
-    rng = np.random.default_rng(1)
-    shapes = {"x": (5, 300), "w": (300, 450), "b": (450,), "u": (300, 750), "d": (750,)}
-    p = {k: (rng.standard_normal(s) * 0.1).astype(np.float32) for k, s in shapes.items()}
-    left, right, word = np.array([1, -1, 3, -1, -1]), np.array([2, -1, 4, -1, -1]), np.array([0, 3, 0, 1, 4])
+TREE = """
+symbol m {lo=1}
+symbol v {lo=1}
+symbol nodes {lo=1, origin=input_axis("left", 0)}
+symbol words {lo=1, origin=input_axis("x", 0)}
+func @main(%0 "root": i64[], %1 "left": i64[nodes], %2 "right": i64[nodes], %3 "x": f32[words, 20], %4 "u": f32[40, 20]) {
+  %5, %6 = core.call(%0, %1, %2, %3, %4) {callee="node"} : f32[1, 20], i64[]
+  return %5 "h", %6 "size"
+}
+func @node(%0 "k": i64[], %1 "left": i64[m], %2 "right": i64[m], %3 "x": f32[v, 20], %4 "u": f32[40, 20]) {
+  %9 = array.gather(%1, %0) {axis=0} : i64[]
+  %10 = core.const() {value=i64[] dense<0>} : i64[]
+  %11 = math.lt(%9, %10) : bool[]
+  %12, %13 = core.if(%11) : f32[1, 20], i64[]
+    region() {
+      %14 = array.gather(%3, %0) {axis=0} : f32[20]
+      %15 = array.reshape(%14) {shape=[1, 20]} : f32[1, 20]
+      %16 = core.const() {value=i64[] dense<1>} : i64[]
+      yield %15, %16
+    }
+    region() {
+      %28 = array.gather(%2, %0) {axis=0} : i64[]
+      %29, %30 = core.call(%9, %1, %2, %3, %4) {callee="node"} : f32[1, 20], i64[]
+      %31, %32 = core.call(%28, %1, %2, %3, %4) {callee="node"} : f32[1, 20], i64[]
+      %33 = array.concat(%29, %31) {axis=1} : f32[1, 40]
+      %34 = nn.matmul(%33, %4) : f32[1, 20]
+      %35 = math.tanh(%34) : f32[1, 20]
+      %36 = math.add(%30, %32) : i64[]
+      yield %35, %36
+    }
+  return %12 "h", %13 "size"
+}
+"""
 
-    def sigmoid(v):
-        return 1 / (1 + np.exp(-v))
+
+def test_a_recursive_network_over_a_tree(tmp_path):
+    exe = build(tmp_path, TREE)
+    rng = np.random.default_rng(1)
+    left, right = np.array([1, -1, 3, -1, 5, -1, -1]), np.array([2, -1, 4, -1, 6, -1, -1])
+    x, u = rng.standard_normal((7, 20)).astype(np.float32), (rng.standard_normal((40, 20)) * 0.2).astype(np.float32)
 
     def node(k):
-        if left[k] < 0:
-            i, o, g = np.split(p["x"][word[k]][None] @ p["w"] + p["b"], 3, 1)
-            c = sigmoid(i) * np.tanh(g)
-        else:
-            (hl, cl), (hr, cr) = node(left[k]), node(right[k])
-            i, o, g, fl, fr = np.split(np.concatenate([hl, hr], 1) @ p["u"] + p["d"], 5, 1)
-            c = sigmoid(i) * np.tanh(g) + sigmoid(fl) * cl + sigmoid(fr) * cr
-        return sigmoid(o) * np.tanh(c), c
+        return x[k] if left[k] < 0 else np.tanh(np.concatenate([node(left[k]), node(right[k])]) @ u)
 
-    out = exe.run({"root": np.int64(0), "left": left, "right": right, "word": word, **p})
-    for name, want in zip("hc", node(0)):
-        np.testing.assert_allclose(out[name], want, rtol=1e-4, atol=1e-5)
+    for root in (0, 2, 3):
+        h, size = exe(np.int64(root), left, right, x, u)
+        np.testing.assert_allclose(h[0], node(root), rtol=1e-5, atol=1e-6)
+    assert exe(np.int64(0), left, right, x, u)[1] == 4
