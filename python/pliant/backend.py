@@ -22,6 +22,13 @@ class Rep(BackendRep):
         return tuple(self.executable(*inputs))
 
 
+def _value_info(name, x):
+    if isinstance(x, list):
+        dtype = x[0].dtype if x else np.dtype(np.float32)
+        return onnx.helper.make_tensor_sequence_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(dtype), None)
+    return onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+
+
 class Backend(_Backend):
     @classmethod
     def prepare(cls, model, device="CPU", **kwargs):
@@ -39,9 +46,8 @@ class Backend(_Backend):
         """Runs one node. `outputs_info`, pairs of dtype and shape, is not needed: outputs are inferred."""
         super().run_node(node, inputs, device, outputs_info)
         names = [name for name in node.input if name]
-        arrays = [np.asarray(x) for x in inputs]
-        values = [onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
-                  for name, x in zip(names, arrays)]
+        arrays = [[np.asarray(e) for e in x] if isinstance(x, (list, tuple)) else np.asarray(x) for x in inputs]
+        values = [_value_info(name, x) for name, x in zip(names, arrays)]
         results = [onnx.helper.make_empty_tensor_value_info(name) for name in node.output if name]
         opset = kwargs.pop("opset_version", onnx.defs.onnx_opset_version())
         graph = onnx.helper.make_graph([node], "node", values, results)

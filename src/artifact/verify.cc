@@ -96,7 +96,8 @@ class Verifier {
     if (is_list ? t.list >= p_.list_count || t.default_constant != -1 : t.any_rank) return false;
     for (const Axis& a : t.axes) {
       const bool is_any = is_list && !a.size.is_slot && a.size.value == kAnySize;
-      if (!is_any && !is_size(a.size)) return false;
+      if (is_any) continue;
+      if (!is_size(a.size) || (is_list && a.size.is_slot)) return false;
     }
     return true;
   }

@@ -258,6 +258,9 @@ TEST(ListPrograms, malformed_ones_are_refused) {
   p.outputs[1].axes = {{imm(kAnySize), "?"}};
   refused(p, "has a bad axis");
   p = append_program();
+  p.inputs[0].axes = {{slot(0), "m"}};
+  refused(p, "has a bad axis");
+  p = append_program();
   p.list_count = UINT32_MAX;
   refused(p, "is over the limit");
 }

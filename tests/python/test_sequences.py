@@ -1,4 +1,5 @@
 """Sequences and optionals: as inputs and outputs, in arms and loops, beside onnxruntime, and what their faults say."""
+import concurrent.futures
 import pathlib
 import time
 
@@ -327,3 +328,44 @@ def test_an_empty_sequence_is_read_in_the_loop_that_fills_it():
                                                                w = Add(p, p) }>
             next = SequenceInsert(acc, z) }>
         y = ConcatFromSequence<axis = 0>(s) }""", {"n": i64(4), "x": f32(3)}, {"n": i64(1), "x": f32(2)})
+
+
+def test_runs_in_several_threads_have_lists_of_their_own():
+    exe = build(GROW)
+
+    def work(k):
+        x = np.full((2, 3), k, np.float32)
+        for n in range(1, 40):
+            got = exe.run({"n": i64(n), "x": x})
+            want = [x + i for i in range(n)]
+            same(want, got["s"])
+            np.testing.assert_array_equal(got["y"], np.concatenate(want))
+
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        list(pool.map(work, range(12)))
+
+
+def test_a_fault_names_the_iteration():
+    exe = build("""m (int64 n, seq(float[a]) s, float[k] x) => (float[m] y) {
+        y = Loop(n, , x) <body = b (int64 i, bool c, float[d] acc) => (bool c2, float[e] next) {
+            c2 = Identity(c)
+            z = SequenceAt(s, i)
+            next = Add(acc, z) }> }""")
+    with pytest.raises(pliant.RunError) as e:
+        exe.run({"n": i64(9), "s": [f32(2)] * 3, "x": f32(2)})
+    assert "position 3 is outside a sequence of length 3" in str(e.value) and "iteration 3" in str(e.value)
+
+
+def test_shapes_may_be_given_for_elements():
+    proto = model("m (seq(float) s, int64 p) => (float y) { y = SequenceAt(s, p) }".replace("float y", "float[a, b] y"))
+    proto.graph.input[0].type.sequence_type.elem_type.tensor_type.ClearField("shape")
+    proto.graph.output[0].type.tensor_type.ClearField("shape")
+    exe = pliant.compile(proto, progress=False, shapes={"s": ["?", 3]})
+    assert exe.inputs[0].type == "seq<float32[?, 3]>"
+    same(SEQ[2], exe.run({"s": SEQ, "p": i64(2)})["y"])
+
+
+def test_the_backend_runs_single_nodes():
+    onnx_backend = pytest.importorskip("pliant.backend")
+    node = onnx.helper.make_node("SequenceInsert", ["s", "x"], ["y"])
+    same(SEQ + [SEQ[0]], onnx_backend.run_node(node, [SEQ, SEQ[0]])[0])
