@@ -1,7 +1,8 @@
 // A product in a loop's body of what stands at this iteration's place of an outer tensor with an outer weight is computed
 // for all iterations at once before the loop, where the weight is read once instead of in every iteration; the body reads
 // its place of the result. Sums with outer values that follow move along. Only loops whose number of iterations is known
-// before: nothing is computed that no iteration would have used.
+// before: nothing is computed that no iteration would have used. A place that may be out of range is still checked where it
+// is read.
 //
 //   core.loop … region(…) {                                       %5 = nn.matmul(%x, %w) : f32[n, 8]
 //     %3 = array.slice(%x) {starts=[t], ends=[t + 1]} : f32[1, 4]     core.loop … region(…) {
@@ -53,13 +54,20 @@ class Batcher {
       if (n.outputs.size() != 1 || n.inputs.size() > 2 || !n.regions.empty()) continue;
       bool moves = n.op == "nn.matmul" || (is_elementwise(n.op) && continues_product(n));
       if (!moves) continue;
-      if (auto all = TRY(lift(n.outputs[0]))) moved_[n.outputs[0]] = *all;
+      if (auto all = TRY(lift(n.outputs[0]))) moved_.emplace(n.outputs[0], *all);
     }
     return moved_.empty() ? Body() : TRY(rebuild());
   }
 
  private:
-  using Lifted = std::optional<ValueId>;
+  // A value of all iterations on a new axis 0 of size `extent`: the number of iterations, or with `check` at most that; the
+  // iterations beyond it stop the run at the node of that location.
+  struct Batch {
+    ValueId value;
+    Dim extent;
+    LocPtr check;
+  };
+  using Lifted = std::optional<Batch>;
 
   void count_uses(const Node& n) {
     for (ValueId v : n.inputs)
@@ -75,9 +83,12 @@ class Batcher {
   Result<ValueId> make(const std::string& op, Attrs attrs, std::vector<ValueId> inputs, const LocPtr& loc) {
     return TRY(ops::append_node(sweep_.builder(), sweep_.ctx(), op, std::move(attrs), std::move(inputs), 1, loc))[0];
   }
-  Shape with_count(Shape s) const {
-    s.insert(s.begin(), parts_.count);
+  static Shape with_extent(Shape s, Dim extent) {
+    s.insert(s.begin(), extent);
     return s;
+  }
+  Result<Lifted> made(const Batch& from, const std::string& op, Attrs attrs, std::vector<ValueId> inputs, const Node& n) {
+    return Lifted(Batch{TRY(make(op, std::move(attrs), std::move(inputs), n.loc)), from.extent, from.check});
   }
 
   // One input is a product that moved and is used only here, the other an outer value.
@@ -99,8 +110,10 @@ class Batcher {
     Lifted out;
     auto def = defs_.find(v);
     if (def != defs_.end() && fits(v)) out = TRY(lift_node(*def->second));
-    if (out && shape(*out) != with_count(shape(v)))
-      out = TRY(make("array.reshape", {{"shape", with_count(shape(v))}}, {*out}, def->second->loc));
+    if (out) {
+      Shape want = with_extent(shape(v), out->extent);
+      if (shape(out->value) != want) out = TRY(made(*out, "array.reshape", {{"shape", want}}, {out->value}, *def->second));
+    }
     return lifted_[v] = out;
   }
 
@@ -112,21 +125,17 @@ class Batcher {
 
   Result<Lifted> lift_node(const Node& n) {
     if (n.op == "array.slice") return lift_slice(n);
+    if (n.op == "array.gather") return lift_gather(n);
     if (n.op == "nn.matmul") return lift_matmul(n);
-    if (n.op == "array.reshape") return lift_same(n, "array.reshape", {{"shape", with_count(shape(n.outputs[0]))}});
-    if (n.op == "array.transpose") {
-      std::vector<int64_t> perm{0};
-      for (int64_t p : n.attrs.ints_or("perm", {})) perm.push_back(p + 1);
-      return lift_same(n, "array.transpose", {{"perm", perm}});
-    }
     if (is_elementwise(n.op)) return lift_elementwise(n);
-    return Lifted();
-  }
-
-  Result<Lifted> lift_same(const Node& n, const std::string& op, Attrs attrs) {
+    if (n.op != "array.reshape" && n.op != "array.transpose") return Lifted();
     Lifted x = TRY(lift(n.inputs[0]));
     if (!x) return Lifted();
-    return Lifted(TRY(make(op, std::move(attrs), {*x}, n.loc)));
+    if (n.op == "array.reshape")
+      return made(*x, n.op, {{"shape", with_extent(shape(n.outputs[0]), x->extent)}}, {x->value}, n);
+    std::vector<int64_t> perm{0};
+    for (int64_t p : n.attrs.ints_or("perm", {})) perm.push_back(p + 1);
+    return made(*x, n.op, {{"perm", perm}}, {x->value}, n);
   }
 
   // Operands of lower rank than the result get axes after the iteration's.
@@ -135,21 +144,23 @@ class Batcher {
     // What is the same in every iteration is for another pass.
     if (std::all_of(n.inputs.begin(), n.inputs.end(), [&](ValueId v) { return is_outer(v); })) return Lifted();
     std::vector<ValueId> inputs;
+    Lifted first;
     for (ValueId v : n.inputs) {
       if (is_outer(v)) {
         inputs.push_back(v);
         continue;
       }
       Lifted x = v == kNoValue ? Lifted() : TRY(lift(v));
-      if (!x) return Lifted();
+      if (!x || (first && x->extent != first->extent)) return Lifted();
       Shape s = shape(v);
       if (s.size() < rank) {
         s.insert(s.begin(), rank - s.size(), sweep_.ctx().constant(1));
-        x = TRY(make("array.reshape", {{"shape", with_count(s)}}, {*x}, n.loc));
+        x = TRY(made(*x, "array.reshape", {{"shape", with_extent(s, x->extent)}}, {x->value}, n));
       }
-      inputs.push_back(*x);
+      inputs.push_back(x->value);
+      if (!first || x->check) first = x;
     }
-    return Lifted(TRY(make(n.op, n.attrs, std::move(inputs), n.loc)));
+    return made(*first, n.op, n.attrs, std::move(inputs), n);
   }
 
   Result<Lifted> lift_matmul(const Node& n) {
@@ -159,7 +170,7 @@ class Batcher {
       Lifted x = TRY(lift(a));
       if (!x) return Lifted();
       if (shape(a).size() == 1) attrs.erase("transpose_a");
-      return Lifted(TRY(make("nn.matmul", std::move(attrs), {*x, b}, n.loc)));
+      return made(*x, "nn.matmul", std::move(attrs), {x->value, b}, n);
     }
     if (!is_outer(a) || shape(a).size() != 2 || shape(b).size() != 1) return Lifted();
     // A weight times a vector: the vectors become rows.
@@ -167,7 +178,7 @@ class Batcher {
     if (!x) return Lifted();
     attrs.set("transpose_b", !n.attrs.bool_or("transpose_a", false));
     attrs.erase("transpose_a");
-    return Lifted(TRY(make("nn.matmul", std::move(attrs), {*x, a}, n.loc)));
+    return made(*x, "nn.matmul", std::move(attrs), {x->value, a}, n);
   }
 
   // One place of an outer tensor that moves by one with each iteration, forwards or backwards.
@@ -175,16 +186,16 @@ class Batcher {
     expr::Context& ctx = sweep_.ctx();
     std::vector<Dim> starts = dims_of(n.attrs, "starts", ctx);
     std::vector<int64_t> axes = n.attrs.ints_or("axes", {});
-    if (!is_outer(n.inputs[0]) || axes.size() != 1 || n.attrs.ints_or("steps", {1}) != std::vector<int64_t>{1})
-      return Lifted();
+    std::vector<int64_t> steps = n.attrs.ints_or("steps", {});
+    if (!is_outer(n.inputs[0]) || axes.size() != 1 || (!steps.empty() && steps[0] != 1)) return Lifted();
     Shape x_shape = shape(n.inputs[0]);
     auto rank = static_cast<int64_t>(x_shape.size());
     int64_t axis = axes[0] < 0 ? axes[0] + rank : axes[0];
     auto at = static_cast<size_t>(axis);
-    Dim end = shape(n.outputs[0])[at], start = starts[0];
+    Dim size = shape(n.outputs[0])[at], start = starts[0];
     expr::SymbolId index = *parts_.index.as_symbol();
     std::optional<Dim> step = expr::coefficient_of(start, index);
-    if (!end.is_const(1) || !step || (!step->is_const(1) && !step->is_const(-1))) return Lifted();
+    if (!size.is_const(1) || !step || (!step->is_const(1) && !step->is_const(-1))) return Lifted();
     bool forwards = step->is_const(1);
     Dim first = start - *step * parts_.index;
     // A negative start counts from the end.
@@ -198,13 +209,36 @@ class Batcher {
     }
     if (!forwards) x = TRY(slice(x, axis, ctx.constant(-1), ctx.constant(-INT64_MAX), -1, n.loc));
     if (!ctx.proves_equal(shape(x)[at], parts_.count)) return Lifted();
+    return in_front(x, axis, {x, parts_.count, nullptr}, n);
+  }
+
+  // The iteration's own place of an outer tensor, which may end before the iterations do.
+  Result<Lifted> lift_gather(const Node& n) {
+    expr::Context& ctx = sweep_.ctx();
+    auto at = defs_.find(n.inputs[1]);
+    while (at != defs_.end() && at->second->op == "array.reshape") at = defs_.find(at->second->inputs[0]);
+    if (at == defs_.end() || at->second->op != "array.from_dims" || !is_outer(n.inputs[0])) return Lifted();
+    if (dims_of(at->second->attrs, "values", ctx) != std::vector<Dim>{parts_.index}) return Lifted();
+    ValueId x = n.inputs[0];
+    auto rank = static_cast<int64_t>(shape(x).size());
+    int64_t axis = n.attrs.int_or("axis", 0);
+    if (axis < 0) axis += rank;
+    Dim size = shape(x)[static_cast<size_t>(axis)], extent = size;
+    if (!ctx.proves_less_equal(size, parts_.count)) extent = expr::min(size, parts_.count);
+    if (extent != size) x = TRY(slice(x, axis, ctx.constant(0), extent, 1, n.loc));
+    if (!ctx.proves_equal(shape(x)[static_cast<size_t>(axis)], extent)) return Lifted();
+    return in_front(x, axis, {x, extent, n.loc}, n);
+  }
+
+  // The batch with its axis first, in the shape of what `n` gives.
+  Result<Lifted> in_front(ValueId x, int64_t axis, Batch batch, const Node& n) {
     if (axis != 0) {
       std::vector<int64_t> perm{axis};
-      for (int64_t k = 0; k < rank; ++k)
+      for (int64_t k = 0; k < static_cast<int64_t>(shape(x).size()); ++k)
         if (k != axis) perm.push_back(k);
       x = TRY(make("array.transpose", {{"perm", perm}}, {x}, n.loc));
     }
-    return Lifted(TRY(make("array.reshape", {{"shape", with_count(shape(n.outputs[0]))}}, {x}, n.loc)));
+    return made(batch, "array.reshape", {{"shape", with_extent(shape(n.outputs[0]), batch.extent)}}, {x}, n);
   }
 
   Result<ValueId> slice(ValueId x, int64_t axis, Dim start, Dim end, int64_t step, const LocPtr& loc) {
@@ -214,6 +248,11 @@ class Batcher {
                  {"axes", std::vector<int64_t>{axis}},
                  {"steps", std::vector<int64_t>{step}}},
                 {x}, loc);
+  }
+
+  Result<ValueId> gather(const Batch& all) {
+    ValueId index = TRY(make("array.from_dims", {{"values", std::vector<Dim>{parts_.index}}}, {}, all.check));
+    return make("array.gather", {{"axis", int64_t{0}}}, {all.value, index}, all.check);
   }
 
   // The last products of each chain are read at this iteration's place; what led to them dies.
@@ -227,7 +266,8 @@ class Batcher {
         b.append(n);
         continue;
       }
-      ValueId here = TRY(slice(moved->second, 0, parts_.index, parts_.index + 1, 1, n.loc));
+      const Batch& all = moved->second;
+      ValueId here = all.check ? TRY(gather(all)) : TRY(slice(all.value, 0, parts_.index, parts_.index + 1, 1, n.loc));
       b.append(Node{"array.reshape", {{"shape", shape(n.outputs[0])}}, {here}, n.outputs, {}, n.loc});
     }
     return b.end_region(body.results);
@@ -240,7 +280,7 @@ class Batcher {
   std::unordered_map<ValueId, const Node*> defs_;
   std::unordered_map<ValueId, size_t> uses_;
   std::unordered_map<ValueId, Lifted> lifted_;
-  std::unordered_map<ValueId, ValueId> moved_;
+  std::unordered_map<ValueId, Batch> moved_;
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 //       %6 = math.add(%4, %5) : f32[4]                   %6 = math.add(%4, %2) : f32[4]
 //       yield %7, %6                                     yield %7, %6
 //     }                                                }
+#include "graph/visit.h"
 #include "ops/op.h"
 #include "passes/pass.h"
 #include "passes/rewrite/loop_sweep.h"
@@ -39,9 +40,11 @@ class Hoister {
     bool runs = parts.condition == graph::kNoValue && parts.trip && ctx.proves_less(ctx.constant(0), *parts.trip);
     std::unordered_set<ValueId> inside(body.params.begin(), body.params.end());
     std::vector<bool> moves(body.nodes.size(), false);
+    guarded_.clear();
     for (size_t i = 0; i < body.nodes.size(); ++i) {
       const Node& n = body.nodes[i];
-      bool invariant = !uses_any(n, inside) && sweep_.has_known_dims(n);
+      if (n.op == "core.require") guard(n);
+      bool invariant = !uses_any(n, inside) && sweep_.has_known_dims(n) && !is_guarded(n);
       auto fault = invariant ? TRY(fault_of(n)) : std::nullopt;
       moves[i] = fault && (*fault == Fault::Never || runs);
       if (moves[i]) continue;
@@ -52,6 +55,26 @@ class Hoister {
     }
     keep_repeats(body, moves);
     return apply(loop, body, moves);
+  }
+
+  // What a requirement of the body says about sizes is taken for granted only behind it. One on the iteration's number says
+  // nothing that is the same in every iteration.
+  void guard(const Node& require) {
+    graph::Obligation o = graph::obligation_of(require);
+    if (!sweep_.is_known(o.a) || !sweep_.is_known(o.b)) return;
+    for (graph::Dim d : {o.a, o.b})
+      for (expr::SymbolId s : expr::symbols_of(d)) guarded_.insert(s);
+  }
+  bool is_guarded(const Node& n) const {
+    bool found = false;
+    auto look = [&](graph::Dim d) {
+      for (expr::SymbolId s : expr::symbols_of(d)) found = found || guarded_.count(s) != 0;
+    };
+    for (const auto& [name, value] : n.attrs.all()) graph::for_each_dim(value, look);
+    for (const auto* values : {&n.inputs, &n.outputs})
+      for (ValueId v : *values)
+        if (v != graph::kNoValue) graph::for_each_dim(sweep_.type(v), look);
+    return found;
   }
 
   Result<std::optional<Fault>> fault_of(const Node& n) { return passes::fault_of(sweep_.builder().peek(), n, sweep_.ctx()); }
@@ -82,6 +105,7 @@ class Hoister {
   }
 
   LoopSweep sweep_;
+  std::unordered_set<expr::SymbolId> guarded_;
 };
 
 }  // namespace

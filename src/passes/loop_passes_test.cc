@@ -70,6 +70,13 @@ class RandomLoop {
   ValueId whole(int64_t v) { return b_.append_const(graph::make_constant(DType::I64, {1}, &v, sizeof v), loc()); }
 
   ValueId row(Dim i, Dim trip) {
+    std::vector<Dim> flat{ctx_.constant(1), ctx_.constant(kWidth)};
+    if (!backwards_ && pick(4) == 0) {
+      ValueId at = node("array.from_dims", {{"values", std::vector<Dim>{i}}}, {});
+      if (pick(2) == 0) return node("array.gather", {}, {rows_, at});
+      at = node("array.reshape", {{"shape", std::vector<Dim>{}}}, {at});
+      return node("array.reshape", {{"shape", flat}}, {node("array.gather", {}, {rows_, at})});
+    }
     Dim at = backwards_ ? trip - 1 - i : i;
     ValueId r = node(
         "array.slice",
@@ -78,7 +85,7 @@ class RandomLoop {
     // As a vector, and back.
     r = node("array.reshape", {{"shape", std::vector<Dim>{ctx_.constant(kWidth)}}}, {r});
     if (pick(2) == 0) r = node("nn.matmul", {}, {r, w_});
-    return node("array.reshape", {{"shape", std::vector<Dim>{ctx_.constant(1), ctx_.constant(kWidth)}}}, {r});
+    return node("array.reshape", {{"shape", flat}}, {r});
   }
 
   // One of two arms by the number of the iteration.
