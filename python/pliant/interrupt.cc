@@ -22,34 +22,46 @@ void on_interrupt(int number, siginfo_t* info, void* context) {
     before.sa_handler(number);
 }
 
-// The module below `signal`, which does not look its answers up in an enum.
-bool means_keyboard_interrupt() {
-  nb::module_ signal = nb::module_::import_("_signal");
-  nb::object handler = signal.attr("getsignal")(SIGINT);
-  return handler.is(signal.attr("default_int_handler"));
+// What is asked before every run, found once. Never freed: the interpreter may be gone before this library.
+struct Python {
+  nb::object getsignal, default_handler, interrupt = nb::int_(SIGINT);
+  unsigned long main_thread;
+  Python() {
+    // The module below `signal`, which does not look its answers up in an enum.
+    nb::module_ signal = nb::module_::import_("_signal");
+    getsignal = signal.attr("getsignal");
+    default_handler = signal.attr("default_int_handler");
+    main_thread = nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident"));
+  }
+};
+const Python& python() {
+  static const Python* found = new Python;
+  return *found;
 }
 
-bool on_main_thread() {
-  nb::module_ threading = nb::module_::import_("threading");
-  return nb::object(threading.attr("current_thread")()).is(threading.attr("main_thread")());
+// Puts our handler before Python's, and leaves it there: one that passes signals on is harmless between runs.
+bool is_installed() {
+  struct sigaction now;
+  if (sigaction(SIGINT, nullptr, &now) != 0) return false;
+  if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == &on_interrupt) return true;
+  before = now;
+  now.sa_flags |= SA_SIGINFO;
+  now.sa_sigaction = &on_interrupt;
+  return sigaction(SIGINT, &now, nullptr) == 0;
 }
 
 }  // namespace
 
 InterruptScope::InterruptScope(int32_t& stop) {
-  if (flag.load() != nullptr || !on_main_thread() || !means_keyboard_interrupt()) return;
+  const Python& p = python();
+  if (PyThread_get_thread_ident() != p.main_thread || flag.load() != nullptr) return;
+  if (!p.getsignal(p.interrupt).is(p.default_handler) || !is_installed()) return;
   flag.store(&stop);
-  struct sigaction ours = {};
-  ours.sa_sigaction = &on_interrupt;
-  ours.sa_flags = SA_SIGINFO | SA_RESTART;
-  active_ = sigaction(SIGINT, &ours, &before) == 0;
-  if (!active_) flag.store(nullptr);
+  active_ = true;
 }
 
 InterruptScope::~InterruptScope() {
-  if (!active_) return;
-  sigaction(SIGINT, &before, nullptr);
-  flag.store(nullptr);
+  if (active_) flag.store(nullptr);
 }
 
 }  // namespace pliant::python

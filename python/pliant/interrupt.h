@@ -4,8 +4,8 @@
 
 namespace pliant::python {
 
-// While one lives on Python's main thread, SIGINT sets `stop`, beside what it did before. Elsewhere, and where SIGINT does
-// not mean KeyboardInterrupt, it does nothing.
+// While one lives on Python's main thread, SIGINT sets `stop`, beside what it does otherwise. On other threads, and where
+// SIGINT does not mean KeyboardInterrupt, it does nothing.
 class InterruptScope {
  public:
   explicit InterruptScope(int32_t& stop);  // with the GIL held
