@@ -11,9 +11,8 @@
 #include <map>
 #include <set>
 
-#include "ops/op.h"
+#include "passes/groups/node_facts.h"
 #include "passes/pass.h"
-#include "te/analysis.h"
 
 namespace pliant::passes {
 
@@ -23,18 +22,6 @@ using graph::kNoValue;
 using graph::Node;
 using graph::ValueId;
 
-enum class GroupKind : uint8_t { Opaque, View, Map, Rows, Contraction, Window };
-
-// One node's computation over its own inputs.
-struct Facts {
-  GroupKind kind = GroupKind::Opaque;
-  ops::Defined defined;
-  std::vector<te::Tensor> stages;
-  size_t row_rank = 0;  // Rows: leading axes
-  bool has_checks = false;
-  bool has_costly_map = false;
-};
-
 struct Group {
   GroupKind kind;
   std::vector<size_t> nodes;  // in order; empty once merged into another
@@ -42,16 +29,6 @@ struct Group {
   std::set<size_t> producers;  // groups whose values it reads
   size_t stretch = 0;          // what lies between two requirements stays there
 };
-
-// The values that a node reads: its inputs, and what its regions use of the values around it.
-void collect_reads(const Node& n, std::set<ValueId>& out) {
-  out.insert(n.inputs.begin(), n.inputs.end());
-  for (const auto& r : n.regions) {
-    for (const Node& inner : r->nodes) collect_reads(inner, out);
-    out.insert(r->results.begin(), r->results.end());
-  }
-  out.erase(kNoValue);
-}
 
 // One list of nodes, of the function or of a region: `results` are the values that leave it, `params` those of the region.
 class Fuser {
@@ -68,7 +45,7 @@ class Fuser {
   // Appends the nodes, regions too, grouped; whether any group was made.
   Result<bool> run(graph::FunctionBuilder& b) {
     index_values();
-    for (const Node& n : nodes_) facts_.push_back(TRY(analyse(n)));
+    for (const Node& n : nodes_) facts_.push_back(is_append(n) ? NodeFacts() : TRY(facts_of(f_, n, ctx_)));
     for (size_t i = 0; i < nodes_.size(); ++i) add_node(i);
     TRY(rebuild(b));
     return any_fused_;
@@ -93,74 +70,7 @@ class Fuser {
     return n.op == "array.concat" && params_.count(n.inputs[0]) != 0 && results_.count(n.outputs[0]) != 0;
   }
 
-  Result<Facts> analyse(const Node& n) {
-    Facts out;
-    const ops::OpDef* op = ops::find_op(n.op);
-    if (!op || !op->compute || n.op == "core.const" || !n.regions.empty() || is_append(n)) return out;
-    if (n.op == "array.reshape" || n.op == "math.identity") {
-      out.kind = GroupKind::View;
-      return out;
-    }
-    te::Builder builder(ctx_);
-    out.defined = TRY(ops::define(f_, n, builder));
-    out.stages = te::stages_of(out.defined.outputs);
-    out.has_checks = !out.defined.checks.empty();
-    bool maps = true, rows = true, any_reduce = false, any_other = false;
-    int contractions = 0;
-    for (const te::Tensor& t : out.stages) {
-      maps = maps && t->kind == te::Kind::Map;
-      if (t->kind == te::Kind::Scan || t->kind == te::Kind::Scatter) any_other = true;
-      if (t->kind != te::Kind::Reduce) continue;
-      any_reduce = true;
-      if (te::is_contraction(*t)) ++contractions;
-      if (!te::reduces_rows(*t)) rows = false;
-      out.row_rank = std::max(out.row_rank, te::trimmed_rank(t->shape));
-    }
-    for (const te::Tensor& t : out.stages)
-      if (any_reduce && t->kind == te::Kind::Reduce && te::trimmed_rank(t->shape) != out.row_rank) rows = false;
-    if (any_other || out.stages.empty()) return out;
-    if (maps)
-      out.kind = GroupKind::Map;
-    else if (contractions == 1)
-      out.kind = GroupKind::Contraction;
-    else if (contractions == 0 && rows)
-      out.kind = GroupKind::Rows;
-    else if (contractions == 0)
-      out.kind = GroupKind::Window;
-    return out;
-  }
-
-  // ---- questions about one node and a value it reads
-
-  // The stages of node i that read input value v, with the placeholder that stands for v.
-  template <class F>
-  bool every_reader(size_t i, ValueId v, F&& holds) const {
-    const Node& n = nodes_[i];
-    for (size_t k = 0; k < n.inputs.size(); ++k) {
-      if (n.inputs[k] != v) continue;
-      const te::Tensor& in = facts_[i].defined.inputs[k];
-      for (const te::Tensor& s : facts_[i].stages) {
-        bool reads = std::any_of(s->reads.begin(), s->reads.end(), [&](const te::Tensor& r) { return r->id == in->id; });
-        if (reads && !holds(*s, *in)) return false;
-      }
-    }
-    return true;
-  }
-  bool reads_in_place(size_t i, ValueId v) const {
-    return every_reader(i, v, [](const te::TensorDef& s, const te::TensorDef& in) {
-      return s.kind == te::Kind::Map && te::reads_in_place(s, in);
-    });
-  }
-  bool reads_own_rows(size_t i, ValueId v, size_t rank) const {
-    return every_reader(i, v,
-                        [&](const te::TensorDef& s, const te::TensorDef& in) { return te::reads_own_rows(s, in, rank); });
-  }
   bool is_single_use(ValueId v) const { return uses_[v].size() == 1 && !results_.count(v); }
-  std::optional<te::Permutation> permutation_of(size_t i) const {
-    if (facts_[i].stages.size() != 1) return std::nullopt;
-    return te::as_permutation(*facts_[i].stages[0]);
-  }
-
   // ---- groups
 
   // A value read through views has to be materialised: only direct reads join.
@@ -208,7 +118,7 @@ class Fuser {
   }
 
   void add_node(size_t i) {
-    const Facts& facts = facts_[i];
+    const NodeFacts& facts = facts_[i];
     size_t id = groups_.size();
     group_id_.push_back(id);
     Group g{facts.kind, {i}, facts.row_rank, {}, stretch_[i]};
@@ -248,25 +158,27 @@ class Fuser {
   // What the union of producer group `a` and consumer group `b` would be, joined by node i's read of v; nothing when they
   // stay apart.
   std::optional<Joined> joined(const Group& a, const Group& b, size_t i, ValueId v) const {
-    bool in_place = reads_in_place(i, v), single = is_single_use(v);
+    bool in_place = facts_[i].reads_in_place(nodes_[i], v), single = is_single_use(v);
     switch (a.kind) {
       case GroupKind::Map:
-        if (b.kind == GroupKind::Map && (in_place || (single && moves_only(i)))) return Joined{GroupKind::Map, 0};
+        if (b.kind == GroupKind::Map && (in_place || (single && facts_[i].moves_only()))) return Joined{GroupKind::Map, 0};
         // An elementwise side input of a group that has its own root: computed where it is used.
         if ((b.kind == GroupKind::Contraction || b.kind == GroupKind::Window) && b.nodes.size() > 1 && in_place && single)
           return Joined{b.kind, 0};
         if (b.kind == GroupKind::Contraction && b.nodes.size() == 1) return join_operand(a, i, v);
-        if (b.kind == GroupKind::Rows && reads_own_rows(i, v, b.row_rank) && (single || defined_on_rows(v, b.row_rank)))
+        if (b.kind == GroupKind::Rows && facts_[i].reads_own_rows(nodes_[i], v, b.row_rank) &&
+            (single || defined_on_rows(v, b.row_rank)))
           return Joined{GroupKind::Rows, b.row_rank};
         return std::nullopt;
       case GroupKind::Rows:
-        if (b.kind == GroupKind::Map && reads_own_rows(i, v, a.row_rank)) return Joined{GroupKind::Rows, a.row_rank};
-        if (b.kind == GroupKind::Rows && a.row_rank == b.row_rank && reads_own_rows(i, v, a.row_rank))
+        if (b.kind == GroupKind::Map && facts_[i].reads_own_rows(nodes_[i], v, a.row_rank))
+          return Joined{GroupKind::Rows, a.row_rank};
+        if (b.kind == GroupKind::Rows && a.row_rank == b.row_rank && facts_[i].reads_own_rows(nodes_[i], v, a.row_rank))
           return Joined{GroupKind::Rows, a.row_rank};
         return std::nullopt;
       case GroupKind::Contraction:
       case GroupKind::Window:
-        if (b.kind == GroupKind::Map && b.nodes.size() >= 1 && (in_place || (single && permutation_of(i))))
+        if (b.kind == GroupKind::Map && b.nodes.size() >= 1 && (in_place || (single && facts_[i].permutation())))
           return Joined{a.kind, 0};
         return std::nullopt;
       case GroupKind::Opaque:
@@ -277,17 +189,11 @@ class Fuser {
 
   bool defined_on_rows(ValueId v, size_t rank) const { return f_.tensor_type(v).shape.size() >= rank; }
 
-  // A node that permutes, slices or repeats: reading through it costs nothing.
-  bool moves_only(size_t i) const {
-    return facts_[i].stages.size() == 1 && facts_[i].stages[0]->body->kind == expr::ScalarKind::Load &&
-           !facts_[i].has_checks;
-  }
-
   // A transposition before a matrix product is a matter of strides: for the column operand any, for the row operand one that
   // keeps the last axis contiguous.
   std::optional<Joined> join_operand(const Group& a, size_t i, ValueId v) const {
     if (a.nodes.size() != 1 || !is_single_use(v)) return std::nullopt;
-    auto p = permutation_of(a.nodes[0]);
+    auto p = facts_[a.nodes[0]].permutation();
     if (!p) return std::nullopt;
     size_t last = p->axes.size() - 1;
     bool column_operand = nodes_[i].inputs.size() > 1 && nodes_[i].inputs[1] == v && nodes_[i].inputs[0] != v;
@@ -379,10 +285,10 @@ class Fuser {
   std::set<ValueId> params_, results_;
   std::vector<size_t> producer_;
   std::vector<std::vector<size_t>> uses_;
-  std::vector<std::set<ValueId>> reads_;
+  std::vector<std::vector<ValueId>> reads_;
   std::vector<size_t> stretch_;
   bool any_fused_ = false;
-  std::vector<Facts> facts_;
+  std::vector<NodeFacts> facts_;
   std::vector<Group> groups_;
   std::vector<size_t> group_id_;
 };

@@ -1,0 +1,97 @@
+#include "passes/groups/node_facts.h"
+
+#include <algorithm>
+
+namespace pliant::passes {
+
+using graph::Node;
+using graph::ValueId;
+
+namespace {
+
+// The stages of `n` that read input value v, with the placeholder that stands for v.
+template <class F>
+bool every_reader(const NodeFacts& facts, const Node& n, ValueId v, F&& holds) {
+  for (size_t k = 0; k < n.inputs.size(); ++k) {
+    if (n.inputs[k] != v) continue;
+    const te::Tensor& in = facts.defined.inputs[k];
+    for (const te::Tensor& s : facts.stages) {
+      bool reads = std::any_of(s->reads.begin(), s->reads.end(), [&](const te::Tensor& r) { return r->id == in->id; });
+      if (reads && !holds(*s, *in)) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+bool NodeFacts::reads_in_place(const Node& n, ValueId v) const {
+  return every_reader(*this, n, v, [](const te::TensorDef& s, const te::TensorDef& in) {
+    return s.kind == te::Kind::Map && te::reads_in_place(s, in);
+  });
+}
+
+bool NodeFacts::reads_own_rows(const Node& n, ValueId v, size_t rank) const {
+  return every_reader(*this, n, v,
+                      [&](const te::TensorDef& s, const te::TensorDef& in) { return te::reads_own_rows(s, in, rank); });
+}
+
+std::optional<te::Permutation> NodeFacts::permutation() const {
+  if (stages.size() != 1) return std::nullopt;
+  return te::as_permutation(*stages[0]);
+}
+
+bool NodeFacts::moves_only() const {
+  return stages.size() == 1 && stages[0]->body->kind == expr::ScalarKind::Load && !has_checks;
+}
+
+Result<NodeFacts> facts_of(const graph::Function& f, const Node& n, expr::Context& ctx) {
+  NodeFacts out;
+  const ops::OpDef* op = ops::find_op(n.op);
+  if (!op || !op->compute || n.op == "core.const" || !n.regions.empty()) return out;
+  if (n.op == "array.reshape" || n.op == "math.identity") {
+    out.kind = GroupKind::View;
+    return out;
+  }
+  te::Builder builder(ctx);
+  out.defined = TRY(ops::define(f, n, builder));
+  out.stages = te::stages_of(out.defined.outputs);
+  out.has_checks = !out.defined.checks.empty();
+  bool maps = true, rows = true, any_reduce = false, any_other = false;
+  int contractions = 0;
+  for (const te::Tensor& t : out.stages) {
+    maps = maps && t->kind == te::Kind::Map;
+    if (t->kind == te::Kind::Scan || t->kind == te::Kind::Scatter) any_other = true;
+    if (t->kind != te::Kind::Reduce) continue;
+    any_reduce = true;
+    if (te::is_contraction(*t)) ++contractions;
+    if (!te::reduces_rows(*t)) rows = false;
+    out.row_rank = std::max(out.row_rank, te::trimmed_rank(t->shape));
+  }
+  for (const te::Tensor& t : out.stages)
+    if (any_reduce && t->kind == te::Kind::Reduce && te::trimmed_rank(t->shape) != out.row_rank) rows = false;
+  if (any_other || out.stages.empty()) return out;
+  if (maps)
+    out.kind = GroupKind::Map;
+  else if (contractions == 1)
+    out.kind = GroupKind::Contraction;
+  else if (contractions == 0 && rows)
+    out.kind = GroupKind::Rows;
+  else if (contractions == 0)
+    out.kind = GroupKind::Window;
+  return out;
+}
+
+void collect_reads(const Node& n, std::vector<ValueId>& out) {
+  auto add = [&](const std::vector<ValueId>& values) {
+    for (ValueId v : values)
+      if (v != graph::kNoValue) out.push_back(v);
+  };
+  add(n.inputs);
+  for (const auto& r : n.regions) {
+    for (const Node& inner : r->nodes) collect_reads(inner, out);
+    add(r->results);
+  }
+}
+
+}  // namespace pliant::passes

@@ -1,0 +1,33 @@
+// What grouping looks at in one node: its computation over its own inputs, read off its tensor expressions.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "graph/graph.h"
+#include "ops/op.h"
+#include "te/analysis.h"
+
+namespace pliant::passes {
+
+enum class GroupKind : uint8_t { Opaque, View, Map, Rows, Contraction, Window };
+
+struct NodeFacts {
+  GroupKind kind = GroupKind::Opaque;
+  ops::Defined defined;
+  std::vector<te::Tensor> stages;
+  size_t row_rank = 0;  // Rows: leading axes
+  bool has_checks = false;
+
+  // How the stages of `n`, which these facts are of, read its input value `v`.
+  bool reads_in_place(const graph::Node& n, graph::ValueId v) const;
+  bool reads_own_rows(const graph::Node& n, graph::ValueId v, size_t rank) const;
+  std::optional<te::Permutation> permutation() const;
+  // A node that permutes, slices or repeats: reading through it costs nothing.
+  bool moves_only() const;
+};
+Result<NodeFacts> facts_of(const graph::Function& f, const graph::Node& n, expr::Context& ctx);
+
+// The values that a node reads, one entry for each time: its inputs, and what its regions use of the values around it.
+void collect_reads(const graph::Node& n, std::vector<graph::ValueId>& out);
+
+}  // namespace pliant::passes
