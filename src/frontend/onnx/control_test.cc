@@ -341,6 +341,8 @@ TEST(Scan, ASequenceOfNoSteps) {
   Outcome out = run(model(g), {f32({2}, {1, 2}), f32({0, 2}, {})});
   ASSERT_EQ(out.error, "");
   EXPECT_EQ(out.types, "f32[2] f32[0, 2] ");
+  auto m = import_model(model(g));
+  EXPECT_EQ(m.value().main().value(m.value().main().params[0]).name, "s0");
   EXPECT_EQ(values_of<float>(out.results[0]), (std::vector<float>{1, 2}));
 }
 

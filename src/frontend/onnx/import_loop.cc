@@ -18,6 +18,11 @@ std::vector<std::string_view> output_names(const GraphProto& g) {
   return out;
 }
 
+// A loop that runs no iteration gives values that have names.
+void name_new(graph::FunctionBuilder& b, ValueId v, const std::string& name) {
+  if (b.peek().value(v).name.empty()) b.set_name(v, name);
+}
+
 ValueRef make_known(std::string_view name, Known k, expr::Context& ctx, const LocPtr& loc) {
   auto v = std::make_shared<Value>();
   v->name = name;
@@ -234,7 +239,7 @@ class LoopImport {
       v->type = c_.state().builder.peek().value(v->id).type;
       v->loc = c_.loc;
       if (k < carried_ && known_[k]) v->known = std::make_shared<Known>(at(k, loop.count));
-      c_.state().builder.set_name(v->id, v->name);
+      name_new(c_.state().builder, v->id, v->name);
       importer_.bind(c_.node, k, std::move(v), scope_);
     }
   }

@@ -211,7 +211,9 @@ class ScanImport {
 
   void bind(size_t k, ValueId id) {
     if (!c_.wants(k)) return;
-    c_.state().builder.set_name(id, std::string(c_.node.outputs[k]));
+    // A loop that runs no iteration gives values that have names.
+    graph::FunctionBuilder& b = c_.state().builder;
+    if (b.peek().value(id).name.empty()) b.set_name(id, std::string(c_.node.outputs[k]));
     importer_.bind(c_.node, k, make_value(c_.node.outputs[k], id), scope_);
   }
 
