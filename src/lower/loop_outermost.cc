@@ -12,7 +12,7 @@ using graph::ValueId;
 namespace {
 
 // Scalar operations of one iteration from which its kernels are worth threads of their own.
-constexpr int64_t kHeavyBody = int64_t{1} << 24;
+constexpr int64_t kHeavyBody = int64_t{1} << 22;
 
 LoweredKernel make_kernel(expr::Context& ctx, const Node& n, std::string name, std::vector<loop::Buffer> params,
                           std::vector<KernelArg> args, loop::StmtPtr body) {

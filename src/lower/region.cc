@@ -171,6 +171,15 @@ Status RegionLowering::lower_node_here(const Node& n, Block& out) {
   return lower_kernels(n, out);
 }
 
+// Where nothing else is known, an axis is taken to have one element.
+int64_t RegionLowering::least_work(Dim work) const {
+  auto size = [&](SymbolId s) -> std::optional<int64_t> {
+    const expr::SymbolInfo& info = ctx_.info(s);
+    return info.likely.empty() ? std::max<int64_t>(info.lo, 1) : info.likely[0];
+  };
+  return std::clamp<int64_t>(expr::evaluate(work, size).value_or(0), 0, int64_t{1} << 40);
+}
+
 Status RegionLowering::lower_kernels(const Node& n, Block& out) {
   LoweredNode low = TRY(lower_node(f_, n, constants_, ctx_, target_, options_));
   PLIANT_CHECK(low.reads.empty()) << n.op << " reads symbols";
@@ -187,8 +196,7 @@ Status RegionLowering::lower_kernels(const Node& n, Block& out) {
                        : a.temporary >= 0 ? temporaries[static_cast<size_t>(a.temporary)]
                                           : place_of(a.value));
     inner.add(TRY(inline_kernel(n, k, params)));
-    const expr::Interval work = ctx_.range(k.work);
-    work_ += std::clamp<int64_t>(work.lo, 0, int64_t{1} << 40);
+    work_ += least_work(k.work);
   }
   out.add(inner.finish());
   return ok();

@@ -64,6 +64,7 @@ class RegionLowering {
   static Error not_native(const graph::Node& n, const std::string& why);
   Status lower_nodes(const std::vector<graph::Node>& nodes, Block& out);
   Status lower_node_here(const graph::Node& n, Block& out);
+  int64_t least_work(Dim work) const;
   Status lower_kernels(const graph::Node& n, Block& out);
   Status lower_read(const graph::Node& n, Block& out);
   void lower_require(const graph::Node& n, Block& out);
@@ -159,7 +160,7 @@ class RegionLowering {
   std::map<SymbolId, std::optional<Dim>> inner_;
   std::set<SymbolId> bound_;
   std::vector<Iteration> iterations_;  // outermost first
-  int64_t work_ = 0;                   // constant part of the work of one iteration of the outermost loop
+  int64_t work_ = 0;                   // of one iteration of the outermost loop, at the least
 };
 
 }  // namespace pliant::lower
