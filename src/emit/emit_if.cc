@@ -20,6 +20,7 @@ struct IfMerge {
   };
   std::vector<Fresh> fresh;
   std::vector<bool> sized;            // outputs whose storage is known before the arms
+  std::vector<bool> in_place;         // outputs that lie where the arms' values lie already
   std::vector<size_t> shapes, plans;  // instructions of the merge's epoch
   std::vector<Copied> copies;
 };
@@ -105,6 +106,10 @@ Status Emitter::emit_arm(const Node& n, const graph::Region& arm, IfMerge& merge
   }
   for (size_t k = 0; k < arm.results.size(); ++k) {
     if (merge.sized[k] || is_list(n.outputs[k])) continue;
+    if (merge.in_place[k]) {
+      PLIANT_CHECK(storage_of(arm.results[k]) == storage_[n.outputs[k]]) << "an arm's value lies apart from the merged one";
+      continue;
+    }
     artifact::CopyDesc c;
     c.from = arg_of_value(arm.results[k]);
     merge.copies.push_back({prog().copies.size(), k});
@@ -123,7 +128,7 @@ void Emitter::finish_merge(const Node& n, IfMerge& merge) {
   for (const IfMerge::Fresh& fresh : merge.fresh) slots_.define(fresh.symbol, fresh.slot, epoch_);
   add_obligations(epoch_);
   for (size_t k = 0; k < n.outputs.size(); ++k) {
-    if (merge.sized[k] || is_list(n.outputs[k])) continue;
+    if (merge.sized[k] || merge.in_place[k] || is_list(n.outputs[k])) continue;
     const Storage& s = define_value(n.outputs[k], true);
     if (s.kind == Arg::Kind::Buffer && !merge.plans.empty())
       prog().buffers[s.index].first = static_cast<uint32_t>(merge.plans.front());
@@ -139,12 +144,15 @@ Status Emitter::emit_if(const Node& n) {
   if (auto known = known_condition(parts)) return emit_taken_arm(n, *known ? *parts.then : *parts.otherwise);
   IfMerge merge;
   for (size_t k = 0; k < n.outputs.size(); ++k) {
+    auto continued = continued_.find(n.outputs[k]);
+    merge.in_place.push_back(continued != continued_.end());
     if (is_list(n.outputs[k])) {
       merge.sized.push_back(false);
       continue;
     }
     const TensorType& t = f_.tensor_type(n.outputs[k]);
-    merge.sized.push_back(all_known(t));
+    merge.sized.push_back(all_known(t) && !merge.in_place[k]);
+    if (merge.in_place[k]) storage_[n.outputs[k]] = continued->second;
     if (merge.sized[k]) define_value(n.outputs[k], true);
     for (size_t a = 0; a < t.shape.size(); ++a) {
       auto s = t.shape[a].as_symbol();

@@ -92,20 +92,43 @@ bool Emitter::can_overwrite(const graph::LoopParts& loop, size_t k, bool through
   return computed;
 }
 
-// The array.concat that makes the yield of `k` out of its param and more behind it, along the outermost axis that counts.
+bool Emitter::appends_to(const Node& n, const graph::Region& r, ValueId param) const {
+  if (n.op != "array.concat" || root_of(r, n.inputs[0]) != param) return false;
+  const graph::Shape& shape = f_.tensor_type(n.outputs[0]).shape;
+  int64_t axis = n.attrs.int_or("axis", 0);
+  if (axis < 0) axis += static_cast<int64_t>(shape.size());
+  return std::all_of(shape.begin(), shape.begin() + axis, [](Dim d) { return d.is_const(1); });
+}
+
+// The array.concat that appends to the param of `k` what its yield has more.
 const Node* Emitter::append_of(const graph::LoopParts& loop, size_t k) const {
   const graph::Region& body = *loop.body;
   const ValueId root = root_of(body, loop.next(k));
-  for (const Node& n : body.nodes) {
-    if (n.op != "array.concat" || n.outputs[0] != root) continue;
-    if (root_of(body, n.inputs[0]) != body.params[k]) return nullptr;
-    const graph::Shape& shape = f_.tensor_type(root).shape;
-    int64_t axis = n.attrs.int_or("axis", 0);
-    if (axis < 0) axis += static_cast<int64_t>(shape.size());
-    const bool outermost = std::all_of(shape.begin(), shape.begin() + axis, [](Dim d) { return d.is_const(1); });
-    return outermost ? &n : nullptr;
-  }
+  for (const Node& n : body.nodes)
+    if (std::find(n.outputs.begin(), n.outputs.end(), root) != n.outputs.end())
+      return appends_to(n, body, body.params[k]) ? &n : nullptr;
   return nullptr;
+}
+
+// Whether value `v` of region `r` is `param`, or `param` with more behind it in some arms of a core.if and as it is in the
+// others. Collects the concats and the values that the core.ifs merge.
+bool Emitter::appends_in_arms(const graph::Region& r, ValueId v, ValueId param, ArmAppends& found) const {
+  v = root_of(r, v);
+  if (v == param) return true;
+  for (const Node& n : r.nodes) {
+    const auto at = static_cast<size_t>(std::find(n.outputs.begin(), n.outputs.end(), v) - n.outputs.begin());
+    if (at == n.outputs.size()) continue;
+    if (appends_to(n, r, param)) {
+      found.concats.push_back({&n, &r});
+      return true;
+    }
+    if (n.op != "core.if") return false;
+    found.merged.push_back(v);
+    return std::all_of(n.regions.begin(), n.regions.end(), [&](const auto& arm) {
+      return graph::diverges(*arm) || appends_in_arms(*arm, arm->results[at], param, found);
+    });
+  }
+  return false;
 }
 
 // Whether the yield of `k` comes from a loop in the body that takes the param and does nothing but append to it.
@@ -189,16 +212,19 @@ void Emitter::claim_places(const Node& n, const graph::LoopParts& loop, LoopStat
       if (can_overwrite(loop, k, false)) claim(body, loop.next(k), to);
       continue;
     }
-    const Node* concat = append_of(loop, k);
-    if (!concat) continue;
-    const bool reserved = all_known(f_.tensor_type(concat->outputs[0]));
-    appends_[concat->outputs[0]] = {to, reserved};
-    if (!reserved) continue;
-    reserve(to, bytes_of(f_.tensor_type(concat->outputs[0])), concat->loc);
-    Dim offset = bytes_of(f_.tensor_type(concat->inputs[0]));
-    for (size_t i = 1; i < concat->inputs.size(); ++i) {
-      claim(body, concat->inputs[i], {to.kind, to.index, offset, true});
-      offset = offset + bytes_of(f_.tensor_type(concat->inputs[i]));
+    ArmAppends appends;
+    if (!appends_in_arms(body, loop.next(k), body.params[k], appends)) continue;
+    for (ValueId v : appends.merged) continued_[v] = to;
+    for (const auto& [concat, region] : appends.concats) {
+      const bool reserved = all_known(f_.tensor_type(concat->outputs[0]));
+      appends_[concat->outputs[0]] = {to, reserved};
+      if (!reserved) continue;
+      reserve(to, bytes_of(f_.tensor_type(concat->outputs[0])), concat->loc);
+      Dim offset = bytes_of(f_.tensor_type(concat->inputs[0]));
+      for (size_t i = 1; i < concat->inputs.size(); ++i) {
+        claim(*region, concat->inputs[i], {to.kind, to.index, offset, true});
+        offset = offset + bytes_of(f_.tensor_type(concat->inputs[i]));
+      }
     }
   }
   for (size_t j = 0; j < loop.scans; ++j) {
@@ -238,35 +264,42 @@ void Emitter::finish_scans(const Node& n, const graph::LoopParts& loop, LoopStat
   }
 }
 
-// The carried values change at once: what a copy would overwrite before another one reads it goes through a buffer.
+// The carried values change at once: each is overwritten after the others that are made of it, and what takes part in a
+// cycle goes through a buffer.
 void Emitter::finish_carried(const Node& n, const graph::LoopParts& loop, LoopState& state) {
-  std::vector<Storage> from;
+  struct Move {
+    Storage from, to;
+    Dim bytes;
+  };
+  std::vector<Move> moves;
   for (size_t k = 0; k < loop.carried; ++k) {
-    if (is_list(loop.body->params[k])) {
-      from.emplace_back();
-      continue;
-    }
-    Storage s = storage_of(loop.next(k));
-    const Dim bytes = bytes_of(f_.tensor_type(loop.next(k)));
-    for (size_t j = 0; j < loop.carried; ++j) {
-      const bool overwritten = j != k && !is_list(loop.body->params[j]) && s.same_memory(state.carried[j].storage) &&
-                               !(storage_of(loop.next(j)) == state.carried[j].storage);
-      if (!overwritten) continue;
-      Storage saved = new_buffer(bytes);
-      copy(s, saved, bytes);
-      s = saved;
-      break;
-    }
-    from.push_back(s);
+    if (is_list(loop.body->params[k]) || storage_of(loop.next(k)) == state.carried[k].storage) continue;
+    moves.push_back({storage_of(loop.next(k)), state.carried[k].storage, bytes_of(f_.tensor_type(loop.next(k)))});
   }
-  for (size_t k = 0; k < loop.carried; ++k) {
-    if (is_list(loop.body->params[k]) || from[k] == state.carried[k].storage) continue;
-    const Dim bytes = bytes_of(f_.tensor_type(loop.next(k)));
-    if (state.carried[k].grows) reserve(state.carried[k].storage, bytes, n.loc);
-    copy(from[k], state.carried[k].storage, bytes);
+  auto reads_target_of = [](const Move& m) {
+    return [&m](const Move& other) { return &other != &m && other.from.same_memory(m.to); };
+  };
+  while (!moves.empty()) {
+    auto next = std::find_if(moves.begin(), moves.end(),
+                             [&](const Move& m) { return std::none_of(moves.begin(), moves.end(), reads_target_of(m)); });
+    if (next == moves.end()) {
+      next = moves.begin();
+      for (Move& m : moves) {
+        if (!reads_target_of(*next)(m)) continue;
+        const Storage saved = new_buffer(m.bytes);
+        copy(m.from, saved, m.bytes);
+        m.from = saved;
+      }
+    }
+    reserve(next->to, next->bytes, n.loc);
+    copy(next->from, next->to, next->bytes);
+    moves.erase(next);
   }
   move_lists(list_moves(*loop.body, 1, loop.body->params));
-  // The same for their sizes.
+  move_sizes(loop, state);
+}
+
+void Emitter::move_sizes(const graph::LoopParts& loop, const LoopState& state) {
   std::vector<std::pair<uint32_t, uint32_t>> moves;
   std::set<uint32_t> overwritten;
   for (size_t k = 0; k < loop.carried; ++k)

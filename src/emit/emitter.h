@@ -127,12 +127,20 @@ class Emitter {
   bool can_overwrite(const graph::LoopParts& loop, size_t k, bool through_loop) const;
   bool appends_inside(const graph::LoopParts& loop, size_t k) const;
   const Node* append_of(const graph::LoopParts& loop, size_t k) const;
+  // Whether node `n` of region `r` is `param` with more behind it, along the outermost axis that counts.
+  bool appends_to(const Node& n, const graph::Region& r, ValueId param) const;
+  struct ArmAppends {
+    std::vector<std::pair<const Node*, const graph::Region*>> concats;
+    std::vector<ValueId> merged;
+  };
+  bool appends_in_arms(const graph::Region& r, ValueId v, ValueId param, ArmAppends& found) const;
   void begin_carried(const Node& n, const graph::LoopParts& loop, LoopState& state);
   void begin_scans(const Node& n, const graph::LoopParts& loop, LoopState& state);
   void claim_places(const Node& n, const graph::LoopParts& loop, LoopState& state);
   Storage scan_place(const graph::LoopParts& loop, const Storage& first, const TensorType& type);
   void finish_scans(const Node& n, const graph::LoopParts& loop, LoopState& state);
   void finish_carried(const Node& n, const graph::LoopParts& loop, LoopState& state);
+  void move_sizes(const graph::LoopParts& loop, const LoopState& state);
   void finish_loop(const Node& n, const graph::LoopParts& loop, const LoopState& state);
   void leave_unless(ValueId condition, const LocPtr& loc, LoopState& state);
   Status emit_call(const Node& n);
@@ -182,7 +190,8 @@ class Emitter {
   std::vector<Storage> storage_;  // one a value
   lower::ConstantValues constants_;
   std::map<ValueId, Storage> direct_;  // where values are to be written when nothing else has a claim on them
-  // Carried values of loops in bytecode, by output, that go on with the storage of a carried value of the loop around it.
+  // Carried values of loops in bytecode and merged values of arms, by output, that go on with the storage of a carried value
+  // of the loop around them.
   std::map<ValueId, Storage> continued_;
   // array.concat nodes, by output, that append where their first input lies; whether there is room already.
   struct Append {

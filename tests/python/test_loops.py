@@ -332,3 +332,24 @@ def test_errors_name_node_and_iteration(native):
     with pytest.raises(pliant.Error) as e:
         exe.run({**feed, "n": np.int64(8)})
     assert "pick" in str(e.value) and "walk" in str(e.value) and "iteration 6" in str(e.value)
+
+
+def conditional_append():
+    """A row is appended in every third iteration, in an arm of an arm."""
+    def build(g):
+        third = g("Equal", g("Mod", "t", g.constant(np.int64(3))), g.constant(np.int64(1)))
+        small = g("Less", "t", g.constant(np.int64(1_000_000)))
+        deep, kept, then, otherwise = Body(), Body(), Body(), Body()
+        deep("Concat", "acc", deep("Add", "row", deep("Cast", "t", to=F32)), axis=0, name="deep_y")
+        kept("Identity", "acc", name="kept_y")
+        then("If", small, name="then_y", then_branch=deep.graph([], [("deep_y", F32, None)]), else_branch=kept.graph([], [("kept_y", F32, None)]))
+        otherwise("Identity", "acc", name="else_y")
+        g("If", third, name="acc_out", then_branch=then.graph([], [("then_y", F32, None)]), else_branch=otherwise.graph([], [("else_y", F32, None)]))
+        g("ReduceSum", g("Concat", "acc", "acc_out", axis=0), keepdims=0, name="scan_0")
+    g = models.Graph()
+    g("Loop", "n", "", "init", body=loop_body(build, [("acc", F32)], scans=1), name="o", outputs=2)
+    return g.model([("n", I64, []), ("row", F32, [1, 3]), ("init", F32, ["m", 3])], [("o", F32, None), ("o_1", F32, None)])
+
+
+def test_append_in_an_arm():
+    check(conditional_append(), [{"n": np.int64(n), "row": normal(1, 3), "init": normal(m, 3)} for n, m in ((0, 2), (1, 0), (2, 1), (20, 3))], rtol=1e-4)
