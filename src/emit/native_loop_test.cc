@@ -402,5 +402,33 @@ func @main(%0 "0": f32[16], %1 "rows": f32[n]) {
   for (int64_t n : {0, 1, 2, 5}) EXPECT_TRUE(Program(text).expect_same({{"n", n}}));
 }
 
+std::string reason_against(const std::string& body, const std::string& symbols = "",
+                           const std::string& attrs = "trip=dim(n)", const std::string& count = "max(0, n)") {
+  expr::Context ctx;
+  auto f =
+      graph::parse_function("symbol n {origin=input_axis(\"rows\", 0)}\nsymbol i {origin=loop_index(\"l\", 0)}\n" + symbols +
+                                "func @main(%0 \"x\": f32[b, 512], %1 \"rows\": f32[n], %2 \"w\": f32[512, 512]) {\n"
+                                "  %3 = core.const() {value=bool[] dense<true>} : bool[]\n"
+                                "  %4 = core.loop(_, %0) {count=dim(" +
+                                count + "), index=dim(i), " + attrs + "} : f32[b, 512]\n    region(%5: f32[b, 512]) {\n" +
+                                body + "\n    }\n  return %4 \"y\"\n}\n",
+                            ctx);
+  if (!f.ok()) return f.error().text();
+  lower::ConstantValues constants;
+  std::string reason;
+  const graph::Node& loop = f.value()->nodes.back();
+  auto low = lower::lower_loop(*f.value(), loop, constants, ctx, codegen::native_target(), {}, &reason);
+  if (!low.ok()) return low.error().text();
+  return low.value() ? "native" : reason.substr(reason.find("): ") + 3);
+}
+
+TEST(NativeLoops, SayWhyNot) {
+  const std::string b = "symbol b {origin=input_axis(\"x\", 0)}\n", many = "symbol b {lo=16, origin=input_axis(\"x\", 0)}\n";
+  const std::string product = "%6 = nn.matmul(%5, %2) : f32[b, 512]\n yield %3, %6";
+  EXPECT_EQ(reason_against(product, b), "native");
+  EXPECT_EQ(reason_against(product, many), "its kernels are heavy enough for threads of their own");
+  EXPECT_EQ(reason_against("%6 = core.call(%5) {callee=\"g\"} : f32[b, 512]\n yield %3, %6", b), "it calls a function");
+}
+
 }  // namespace
 }  // namespace pliant::emit
