@@ -3,6 +3,7 @@
 #include <iterator>
 #include <map>
 
+#include "artifact/disassemble.h"
 #include "artifact/file.h"
 #include "commands.h"
 #include "driver/compile.h"
@@ -18,30 +19,6 @@ std::string axes_text(const artifact::TensorDesc& t) {
   text = std::string(name_of(t.dtype)) + "[" + (t.any_rank ? "*" : text) + "]";
   if (t.kind == Kind::Sequence || t.kind == Kind::OptionalSequence) text = "seq<" + text + ">";
   return t.kind == Kind::Optional || t.kind == Kind::OptionalSequence ? "opt<" + text + ">" : text;
-}
-
-const char* name_of(artifact::Opcode op) {
-  switch (op) {
-#define PLIANT_OPCODE(name, operands, doc) \
-  case artifact::Opcode::name: return #name;
-#include "artifact/opcodes.def"
-#undef PLIANT_OPCODE
-  }
-  return "?";
-}
-
-void print_code(const artifact::Program& p) {
-  for (size_t i = 0; i < p.code.size(); ++i) {
-    const artifact::Instr& in = p.code[i];
-    std::printf("  %5zu  %-9s %u %u %u", i, name_of(in.op), in.a, in.b, in.c);
-    if (in.op == artifact::Opcode::Call) {
-      const artifact::CallDesc& call = p.calls[in.a];
-      std::printf("  %s  %s", p.kernels[call.kernel].name.c_str(), call.where.c_str());
-    }
-    if (in.op == artifact::Opcode::Extern)
-      std::printf("  %s  %s", p.externs[in.a].symbol.c_str(), p.externs[in.a].where.c_str());
-    std::printf("\n");
-  }
 }
 
 void print_program(const artifact::Program& p, bool code) {
@@ -65,7 +42,7 @@ void print_program(const artifact::Program& p, bool code) {
       p.constants.size());
   std::printf("  native code %.1f KB, its data %.1f KB\n", static_cast<double>(p.image.text.size()) / 1e3,
               static_cast<double>(p.image.rodata.size() + p.image.data.size()) / 1e3);
-  if (code) print_code(p);
+  if (code) std::printf("%s", artifact::disassemble(p).c_str());
 }
 
 Status inspect_artifact(const InspectArgs& args) {
