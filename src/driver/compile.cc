@@ -49,6 +49,16 @@ Result<emit::Emitted> build_program(const graph::Module& module, const codegen::
   emit::Options emit_options;
   emit_options.lower.opt_level = options.opt_level;
   emit_options.native_loops = options.native_loops;
+  std::ofstream remarks;
+  emit_options.remark = [&](const std::string& text) {
+    if (options.remark) options.remark(text);
+    if (options.dump_dir.empty()) return;
+    if (!remarks.is_open()) {
+      std::filesystem::create_directories(options.dump_dir);
+      remarks.open(options.dump_dir + "/remarks.txt");
+    }
+    remarks << text << "\n";
+  };
   emit_options.progress = [&](double fraction) { progress("lowering", 0.1 + 0.4 * fraction); };
   emit::Emitted e = TRY(emit::emit(module, target, emit_options));
   dump_loops(options.dump_dir, e, *module.ctx);

@@ -22,6 +22,7 @@ struct CompileOptions {
   bool native_loops = true;   // loops become one kernel where they can; otherwise bytecode, for comparisons
   bool check_passes = false;  // verify, print -> parse -> compare after every pass
   std::function<void(const std::string& stage, double fraction)> progress;
+  std::function<void(const std::string&)> remark;  // what compiles to something slower than it might, and why
 };
 // An ONNX file, or a module in the graph IR's text where the name ends in `.ir`.
 Result<graph::Module> import_model(const std::string& path, const CompileOptions& options);

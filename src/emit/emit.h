@@ -22,6 +22,7 @@ struct Options {
   lower::Options lower;
   bool native_loops = true;  // one kernel for each loop that can be one; otherwise bytecode
   std::function<void(double)> progress;
+  std::function<void(const std::string&)> remark;  // what was done in a slower way, where and why
 };
 // The module's entry, and the functions that it calls.
 Result<Emitted> emit(const graph::Module& module, const codegen::Target& target, const Options& options);

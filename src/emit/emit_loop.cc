@@ -357,9 +357,12 @@ void Emitter::finish_loop(const Node& n, const graph::LoopParts& loop, const Loo
 }
 
 Status Emitter::emit_loop(const Node& n) {
-  if (options_.native_loops)
-    if (auto low = TRY(lower::lower_loop(f_, n, constants_, ctx_, target_, options_.lower)))
+  if (options_.native_loops) {
+    std::string reason;
+    if (auto low = TRY(lower::lower_loop(f_, n, constants_, ctx_, target_, options_.lower, &reason)))
       return emit_lowered(n, std::move(*low));
+    if (options_.remark) options_.remark(describe(n.loc) + " runs as bytecode, not as one native function: " + reason);
+  }
   const graph::LoopParts loop = graph::loop_parts(n);
   const graph::Region& body = *loop.body;
   const bool diverges = graph::diverges(body);

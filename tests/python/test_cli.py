@@ -155,3 +155,20 @@ def test_sequences_from_files_to_files(tmp_path):
     text = tool("inspect", tmp_path / "m.pliant")
     assert "input  s: seq<f32[?, 3]>" in text and "output p: opt<f32[?]>" in text
     assert "max relative error 0.00e+00" in tool("verify", tmp_path / "m.pliant", tmp_path / "m.onnx")
+
+
+def test_remarks_say_what_runs_slower(tmp_path):
+    """A loop that calls a function of the runtime in its body is bytecode; the tool says so, with the node's name."""
+    from test_loops import loop_body
+
+    def build(g):
+        g("Compress", "v", g("Greater", "v", "low"), axis=0, name="v_out")
+    g = models.Graph()
+    g("Loop", "n", "", "v0", body=loop_body(build, [("v", models.F32)]), name="filter")
+    model = g.model([("n", models.I64, []), ("v0", models.F32, ["m"]), ("low", models.F32, [])], [("filter", models.F32, None)])
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    done = subprocess.run([TOOL, "compile", tmp_path / "m.onnx", "-o", tmp_path / "m.pliant", "--dump", tmp_path / "dump"],
+                          capture_output=True, text=True)
+    assert done.returncode == 0
+    assert 'remark: node "filter" (onnx.Loop) runs as bytecode' in done.stderr
+    assert "filter" in (tmp_path / "dump" / "remarks.txt").read_text()

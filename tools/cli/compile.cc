@@ -30,8 +30,11 @@ Result<driver::CompileOptions> compile_options(const CompileArgs& args) {
 Status compile(const CompileArgs& args, const std::string& output) {
   auto start = std::chrono::steady_clock::now();
   driver::CompileOptions options = TRY(compile_options(args));
+  std::vector<std::string> remarks;
+  options.remark = [&](const std::string& text) { remarks.push_back(text); };
   std::vector<std::byte> bytes = TRY(driver::compile_file(args.model, options));
   show_progress("");
+  for (const std::string& text : remarks) std::fprintf(stderr, "remark: %s\n", text.c_str());
   // Written beside the target and renamed, so that no one ever maps half a file.
   std::string partial = output + ".partial";
   std::ofstream out(partial, std::ios::binary);
