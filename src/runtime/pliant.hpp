@@ -110,6 +110,19 @@ class Output {
   pliant_output raw_;
 };
 
+// A sequence or an optional for a run; its tensors' names are not looked at.
+struct ListInput {
+  std::string name;
+  std::vector<Input> tensors;
+  bool is_present = true;
+};
+// An output of any kind: one tensor, or those of a sequence or optional.
+struct Value {
+  pliant_kind kind = PLIANT_TENSOR;
+  bool is_present = true;  // false: an optional that holds nothing
+  std::vector<Output> tensors;
+};
+
 struct LoadOptions {
   int threads = 0;     // 0: as many as this process may use
   uint32_t flags = 0;  // PLIANT_LOAD_*
@@ -150,10 +163,7 @@ class Model {
 
   // Any number of threads may run one model at once.
   Expected<std::vector<Output>> run(std::span<const Input> inputs) const {
-    std::vector<pliant_input> raw;
-    raw.reserve(inputs.size());
-    for (const Input& in : inputs)
-      raw.push_back({in.name.empty() ? nullptr : in.name.c_str(), in.data, in.dtype, static_cast<int32_t>(in.shape.size()), in.shape.data()});
+    const std::vector<pliant_input> raw = raw_of(inputs, true);
     std::vector<pliant_output> outs(output_count());
     const pliant_status status = pliant_run(model_.get(), raw.data(), raw.size(), outs.data(), outs.size());
     if (status != PLIANT_OK) return Status::from(status);
@@ -162,12 +172,51 @@ class Model {
     for (const pliant_output& out : outs) result.emplace_back(out);
     return result;
   }
+  // Where inputs or outputs are sequences or optionals.
+  Expected<std::vector<Value>> run_values(std::span<const Input> inputs, std::span<const ListInput> lists) const {
+    const std::vector<pliant_input> raw = raw_of(inputs, true);
+    std::vector<std::vector<pliant_input>> elements;
+    std::vector<pliant_list_input> raw_lists;
+    for (const ListInput& in : lists) {
+      elements.push_back(raw_of(in.tensors, false));
+      raw_lists.push_back({in.name.c_str(), in.is_present, elements.back().size(), elements.back().data()});
+    }
+    std::vector<pliant_output> outs(output_count());
+    std::vector<pliant_list*> out_lists(output_count());
+    pliant_run_options options = {};
+    options.struct_size = sizeof options;
+    options.lists = raw_lists.data();
+    options.list_count = raw_lists.size();
+    options.list_outputs = out_lists.data();
+    const pliant_status status = pliant_run_with(model_.get(), raw.data(), raw.size(), outs.data(), outs.size(), &options);
+    if (status != PLIANT_OK) return Status::from(status);
+    std::vector<Value> result(outs.size());
+    for (size_t i = 0; i < outs.size(); ++i) {
+      result[i].kind = static_cast<pliant_kind>(output(i).kind);
+      if (out_lists[i] == nullptr) result[i].tensors.emplace_back(outs[i]);
+      result[i].is_present = out_lists[i] == nullptr || pliant_list_is_present(out_lists[i]) != 0;
+      for (size_t k = 0; k < pliant_list_size(out_lists[i]); ++k) {
+        pliant_output element = {};
+        if (pliant_list_get(out_lists[i], k, &element) == PLIANT_OK) result[i].tensors.emplace_back(element);
+      }
+      pliant_release_list(out_lists[i]);
+    }
+    return result;
+  }
   Expected<std::vector<Output>> run(std::initializer_list<Input> inputs) const {
     return run(std::span<const Input>(inputs.begin(), inputs.size()));
   }
   pliant_model* get() const { return model_.get(); }
 
  private:
+  static std::vector<pliant_input> raw_of(std::span<const Input> inputs, bool named) {
+    std::vector<pliant_input> raw;
+    raw.reserve(inputs.size());
+    for (const Input& in : inputs)
+      raw.push_back({!named || in.name.empty() ? nullptr : in.name.c_str(), in.data, in.dtype,
+                     static_cast<int32_t>(in.shape.size()), in.shape.data()});
+    return raw;
+  }
   struct Release {
     void operator()(pliant_model* m) const { pliant_release_model(m); }
   };

@@ -4,6 +4,7 @@
 
 #include "runtime/fixture_test.h"
 #include "runtime/lists.h"
+#include "runtime/pliant.hpp"
 
 namespace pliant::runtime {
 namespace {
@@ -190,6 +191,23 @@ TEST(ListPrograms, take_and_give_lists) {
     EXPECT_EQ(o.elements, (std::vector<std::vector<float>>{{1, 2}, {}, {3}, {4, 5, 6}}));
   }
   EXPECT_EQ(run_append(model.get(), {}, {7}).elements, (std::vector<std::vector<float>>{{7}}));
+}
+
+TEST(ListPrograms, run_through_the_wrapper) {
+  const std::vector<std::byte> file = file_of(append_program());
+  auto model = rt::Model::load(std::span<const std::byte>(file));
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  const std::vector<float> a = {1, 2}, x = {3};
+  const rt::Input inputs[] = {rt::Input::of("x", x, {1})};
+  const rt::ListInput lists[] = {{"in", {rt::Input::of("", a, {2})}}};
+  auto values = model.value().run_values(inputs, lists);
+  ASSERT_TRUE(values.ok()) << values.error().message;
+  EXPECT_EQ(values.value()[0].kind, PLIANT_SEQUENCE);
+  ASSERT_EQ(values.value()[0].tensors.size(), 2u);
+  EXPECT_EQ(values.value()[0].tensors[0].values<float>()[1], 2);
+  EXPECT_EQ(values.value()[0].tensors[1].shape()[0], 1);
+  EXPECT_EQ(values.value()[1].tensors[0].values<int64_t>()[0], 2);
+  EXPECT_FALSE(model.value().run_values(inputs, {}).ok());
 }
 
 TEST(ListPrograms, are_described) {
