@@ -182,7 +182,7 @@ TEST_F(ControlTest, FaultsNameTheIteration) {
   te::Array two = f32({2}, {1, 2});
   auto bad = evaluate(*f, ctx, {{two.dtype, two.shape, two.data.data()}});
   ASSERT_FALSE(bad.ok());
-  EXPECT_NE(bad.error().text().find("3 steps of 2 in iteration 2 of node \"loop\""), std::string::npos)
+  EXPECT_NE(bad.error().text().find("3 steps of 2, in iteration 2 of node \"loop\""), std::string::npos)
       << bad.error().text();
 }
 

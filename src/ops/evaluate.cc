@@ -307,7 +307,7 @@ class Evaluator {
   }
 
   static Error in_iteration(Error e, int64_t iteration, const Node& n) {
-    for (Diagnostic& d : e.diagnostics) d.message += " in iteration " + std::to_string(iteration) + " of " + describe(n.loc);
+    for (Diagnostic& d : e.diagnostics) d.message += ", in iteration " + std::to_string(iteration) + " of " + describe(n.loc);
     return e;
   }
 
