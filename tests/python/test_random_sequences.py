@@ -44,7 +44,7 @@ class Graph:
     def step(self, depth):
         rng = self.rng
         kinds = ["insert", "insert", "insert_at", "erase", "at", "length", "construct", "concat", "split", "add", "cat"]
-        kinds += ["if", "loop"] if depth > 0 else []
+        kinds += ["if", "loop", "map", "maybe"] if depth > 0 else []
         kind = rng.choice(kinds)
         x, s = rng.choice(self.tensors), rng.choice(self.lists)
         if kind == "insert":
@@ -71,6 +71,10 @@ class Graph:
             self.tensors.append(self.add("Concat", [x, rng.choice(self.tensors)], axis=0))
         elif kind == "if":
             self.branch(depth)
+        elif kind == "map":
+            self.map()
+        elif kind == "maybe":
+            self.maybe(x, s)
         else:
             self.loop(depth)
 
@@ -81,7 +85,7 @@ class Graph:
 
     def branch(self, depth):
         rng = self.rng
-        cond = self.add("Less", [rng.choice(self.ints), self.constant(rng.choice([0, 1, 2, 3]))])
+        cond = self.condition()
         outs = rng.sample(["tensor", "list"], rng.randint(1, 2))
         arms = []
         for _ in range(2):
@@ -112,6 +116,40 @@ class Graph:
             [helper.make_tensor_value_info(going, TensorProto.BOOL, [])] + [value(r, c) for r, c in zip(results, carried)])
         out = self.add("Loop", [trip, ""] + init, outputs=len(carried), body=body)
         self.take(carried, [out] if len(carried) == 1 else out)
+
+    def condition(self):
+        return self.add("Less", [self.rng.choice(self.ints), self.constant(self.rng.choice([0, 1, 2, 3]))])
+
+    def map(self):
+        """A SequenceMap whose body uses an element, a tensor that goes along and one of the scope around it."""
+        inner = Graph(self.rng, self.names, self)
+        element, along = inner.name(), inner.name()
+        results = [inner.add("Concat", [element, along], axis=0), inner.add("Concat", [self.rng.choice(self.tensors), element], axis=0)]
+        results = results[:self.rng.randint(1, 2)]
+        body = helper.make_graph(inner.nodes, "body", [value(element, "tensor"), value(along, "tensor")],
+                                 [value(r, "tensor") for r in results])
+        inputs = [self.rng.choice(self.lists), self.rng.choice(self.tensors)]
+        out = self.add("SequenceMap", inputs, outputs=len(results), body=body)
+        self.take(["list"] * len(results), [out] if len(results) == 1 else out)
+
+    def maybe(self, x, s):
+        """An optional that a branch gives, and what it holds where it holds something."""
+        kind, given = self.rng.choice([("tensor", x), ("list", s)])
+        held = value("", kind).type
+        arms = []
+        for holds in (True, False):
+            inner = Graph(self.rng, self.names, self)
+            out = inner.add("Optional", [given] if holds else [], **({} if holds else {"type": held}))
+            info = helper.make_value_info(out, helper.make_optional_type_proto(held))
+            arms.append(helper.make_graph(inner.nodes, "arm", [], [info]))
+        o = self.add("If", [self.condition()], then_branch=arms[0], else_branch=arms[1])
+        has = self.add("OptionalHasElement", [o])
+        arms = []
+        for op, source in (("OptionalGetElement", o), ("Identity", self.rng.choice(self.tensors if kind == "tensor" else self.lists))):
+            inner = Graph(self.rng, self.names, self)
+            out = inner.add(op, [source])
+            arms.append(helper.make_graph(inner.nodes, "arm", [], [value(out, kind)]))
+        self.take([kind], [self.add("If", [has], then_branch=arms[0], else_branch=arms[1])])
 
     def take(self, kinds, names):
         for kind, name in zip(kinds, names):
