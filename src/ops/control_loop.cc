@@ -1,9 +1,8 @@
-// How the shapes of arms join and how carried shapes are classified. Symbols made while a region is built are its own: what
-// the region gives is described without them.
-#include "ops/control.h"
-
+// How the shapes of the values that a core.loop carries are classified.
 #include "graph/control.h"
 #include "graph/list_type.h"
+#include "ops/control.h"
+#include "ops/region_sizes.h"
 
 namespace pliant::ops {
 
@@ -16,149 +15,10 @@ using graph::Type;
 
 namespace {
 
-// Symbols from `first` on belong to the region.
-bool is_outside(Dim d, SymbolId first) {
-  for (SymbolId s : expr::symbols_of(d))
-    if (s >= first) return false;
-  return true;
-}
-
-// A bound of `d` over outer symbols: those of the region that raise d are replaced by their bounds.
-std::optional<Dim> bound_outside(Dim d, SymbolId first, expr::Context& ctx) {
-  constexpr int kMostSteps = 16;
-  for (int step = 0; step < kMostSteps && !is_outside(d, first); ++step) {
-    std::optional<Dim> next;
-    for (SymbolId s : expr::symbols_of(d)) {
-      const expr::SymbolInfo& info = ctx.info(s);
-      std::optional<Dim> by = info.upper;
-      if (!by && info.hi != expr::kNoLimit) by = ctx.constant(info.hi);
-      std::optional<Dim> slope = expr::coefficient_of(d, s);
-      if (s < first || !by || !slope || !slope->is_const() || slope->const_value() < 0) continue;
-      next = expr::substitute(d, {{s, *by}});
-      break;
-    }
-    if (!next) return std::nullopt;
-    d = *next;
-  }
-  return is_outside(d, first) ? std::optional(d) : std::nullopt;
-}
-
-Dim max_of(Dim a, Dim b, expr::Context& ctx) {
-  if (ctx.proves_less_equal(a, b)) return b;
-  return ctx.proves_less_equal(b, a) ? a : expr::max(a, b);
-}
-
-std::string first_node(const LocPtr& loc) {
-  std::vector<std::string> nodes = model_nodes(loc);
-  return nodes.empty() ? std::string() : nodes.front();
-}
-
-Dim fresh_symbol(const std::string& what, std::optional<Dim> upper, const LocPtr& loc, expr::Context& ctx) {
-  expr::SymbolInfo info;
-  std::string node = first_node(loc);
-  info.name = node.empty() ? what : node + "_" + what;
-  if (upper) info.hi = ctx.range(*upper).hi;
-  info.upper = upper;
-  info.origin = {expr::Origin::Kind::Data, node, 0};
-  return ctx.symbol(std::move(info));
-}
-
 ValueId append_true(FunctionBuilder& b, const LocPtr& loc) {
   uint8_t yes = 1;
   return b.append_const(graph::make_constant(DType::Bool, {}, &yes, 1), loc);
 }
-
-// ---- core.if
-
-using Yield = std::optional<std::vector<ValueId>>;
-
-struct Arm {
-  std::shared_ptr<const graph::Region> region;
-  Yield yield;
-};
-
-Result<Arm> build_arm(FunctionBuilder& b, const ArmFn& build) {
-  b.begin_region({});
-  Result<Yield> yield = build();
-  if (!yield.ok()) {
-    b.drop_region();
-    return std::move(yield.error());
-  }
-  Arm arm;
-  arm.yield = yield.take();
-  arm.region = b.end_region(arm.yield.value_or(std::vector<ValueId>{}));
-  return arm;
-}
-
-struct Join {
-  expr::Context& ctx;
-  SymbolId first;
-  const LocPtr& loc;
-
-  Dim dim(Dim a, Dim b, size_t axis) const {
-    bool inside = !is_outside(a, first) || !is_outside(b, first);
-    if (!inside && (a == b || ctx.proves_equal(a, b))) return a;
-    std::optional<Dim> most_a = bound_outside(a, first, ctx), most_b = bound_outside(b, first, ctx), upper;
-    if (most_a && most_b) upper = max_of(*most_a, *most_b, ctx);
-    return fresh_symbol("d" + std::to_string(axis), upper, loc, ctx);
-  }
-
-  Type outside(const Type& list) const {
-    return graph::widen_list(list, ctx, [&](SymbolId s) { return s < first; });
-  }
-
-  Result<Type> type(const Type& a, const Type& b, size_t output) const {
-    const TensorType *x = a.tensor(), *y = b.tensor();
-    if (graph::is_list(a) && graph::is_list(b)) {
-      if (std::optional<Type> list = graph::join_lists(a, b, ctx)) return outside(*list);
-    }
-    bool fits = x != nullptr && y != nullptr && x->dtype == y->dtype && x->shape.size() == y->shape.size();
-    if (!fits)
-      return make_error("arms-differ", describe(loc),
-                        "the branches give output " + std::to_string(output) + " as " + print(a) + " and as " + print(b));
-    Shape shape;
-    for (size_t k = 0; k < x->shape.size(); ++k) shape.push_back(dim(x->shape[k], y->shape[k], k));
-    return graph::make_tensor_type(x->dtype, std::move(shape));
-  }
-};
-
-Result<std::vector<Type>> join_arms(const graph::Function& f, const Arm& then, const Arm& otherwise, const Join& join) {
-  const Yield& a = then.yield ? then.yield : otherwise.yield;
-  const Yield& b = otherwise.yield ? otherwise.yield : then.yield;
-  std::vector<Type> types;
-  if (!a) return types;
-  if (a->size() != b->size())
-    return make_error("arms-differ", describe(join.loc),
-                      "the branches give " + std::to_string(a->size()) + " and " + std::to_string(b->size()) + " values");
-  for (size_t i = 0; i < a->size(); ++i) types.push_back(TRY(join.type(f.value((*a)[i]).type, f.value((*b)[i]).type, i)));
-  return types;
-}
-
-}  // namespace
-
-Result<std::vector<ValueId>> append_if(FunctionBuilder& b, expr::Context& ctx, const Condition& condition, const ArmFn& then,
-                                       const ArmFn& otherwise, const LocPtr& loc) {
-  SymbolId first = ctx.symbol_count();
-  Arm yes = TRY(build_arm(b, then)), no = TRY(build_arm(b, otherwise));
-  std::vector<Type> types = TRY(join_arms(b.peek(), yes, no, Join{ctx, first, loc}));
-  Node n;
-  n.op = "core.if";
-  n.inputs = {condition.value};
-  if (condition.value == kNoValue) {
-    PLIANT_CHECK(condition.dim) << "core.if without a condition";
-    n.attrs.set("cond", *condition.dim);
-  }
-  for (Type& t : types) n.outputs.push_back(b.add_value(std::move(t)));
-  n.regions = {yes.region, no.region};
-  n.loc = loc;
-  std::vector<ValueId> outputs = n.outputs;
-  b.append(std::move(n));
-  return outputs;
-}
-
-namespace {
-
-// ---- core.loop
 
 enum class Change : uint8_t { Invariant, Affine, Fresh };
 struct Axis {
@@ -225,7 +85,7 @@ class LoopBuilder {
       const Axis& a = axes_[i][k];
       if (a.change == Change::Affine) shape[k] = shape[k] + a.step * index_;
       if (a.change == Change::Fresh)
-        shape[k] = fresh_symbol("carried" + std::to_string(i) + "_" + std::to_string(k), std::nullopt, loc_, ctx_);
+        shape[k] = fresh_size("carried" + std::to_string(i) + "_" + std::to_string(k), std::nullopt, loc_, ctx_);
     }
     return graph::make_tensor_type(dtype, std::move(shape));
   }
@@ -297,9 +157,9 @@ class LoopBuilder {
   Dim count() {
     Dim zero = ctx_.constant(0);
     std::optional<Dim> most;
-    if (spec_.trip) most = max_of(zero, *spec_.trip, ctx_);
+    if (spec_.trip) most = larger(zero, *spec_.trip, ctx_);
     if (!is_conditional_ && most) return *most;
-    return fresh_symbol("count", most, loc_, ctx_);
+    return fresh_size("count", most, loc_, ctx_);
   }
 
   // What a carried axis may be at most when every iteration adds at most a known amount.
@@ -307,7 +167,7 @@ class LoopBuilder {
     Dim param = type(params_[i]).tensor()->shape[k], next = type(given_.carried[i]).tensor()->shape[k];
     std::optional<Dim> most = bound_outside(next - param, first_, ctx_);
     if (!most) return std::nullopt;
-    Dim step = max_of(ctx_.constant(0), *most, ctx_);
+    Dim step = larger(ctx_.constant(0), *most, ctx_);
     ctx_.mutable_info(*param.as_symbol()).upper = init_dim(i, k) + step * index_;
     return init_dim(i, k) + step * count;
   }
@@ -321,7 +181,7 @@ class LoopBuilder {
       const Axis& a = axes_[i][k];
       if (a.change == Change::Affine) shape[k] = shape[k] + a.step * count;
       if (a.change == Change::Fresh)
-        shape[k] = fresh_symbol("out" + std::to_string(i) + "_" + std::to_string(k), bound_fresh(i, k, count), loc_, ctx_);
+        shape[k] = fresh_size("out" + std::to_string(i) + "_" + std::to_string(k), bound_fresh(i, k, count), loc_, ctx_);
     }
     return graph::make_tensor_type(dtype, std::move(shape));
   }
@@ -335,7 +195,7 @@ class LoopBuilder {
     for (Dim d : Shape(t->shape)) {
       if (!is_outside(d, first_)) {
         std::string what = "scan" + std::to_string(j) + "_" + std::to_string(shape.size() - 1);
-        d = fresh_symbol(what, bound_outside(d, first_, ctx_), loc_, ctx_);
+        d = fresh_size(what, bound_outside(d, first_, ctx_), loc_, ctx_);
       }
       shape.push_back(d);
     }
