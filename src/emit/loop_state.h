@@ -1,0 +1,36 @@
+// What the emission of one loop in bytecode keeps: where its carried and scan values lie, and the slots of their sizes.
+#pragma once
+#include "emit/emitter.h"
+
+namespace pliant::emit {
+
+struct LoopState {
+  struct Carried {
+    Storage storage;
+    bool grows = false;
+    // Axes of the param's type that are symbols of their own: their slots, and what the yields give them.
+    struct FreshAxis {
+      expr::SymbolId symbol;
+      uint32_t slot;
+      size_t axis;
+    };
+    std::vector<FreshAxis> axes;
+  };
+  struct Scan {
+    Storage storage;  // of the first iteration's value
+    bool grows = false;
+    // Axes of the output's type that the values of the iterations agree on.
+    struct FreshAxis {
+      expr::SymbolId symbol;
+      uint32_t slot;
+      size_t axis;  // of the value
+    };
+    std::vector<FreshAxis> axes;
+  };
+  std::vector<Carried> carried;
+  std::vector<Scan> scans;
+  uint32_t index = 0;         // slot
+  std::vector<size_t> exits;  // jumps out of the loop
+};
+
+}  // namespace pliant::emit
