@@ -54,7 +54,7 @@ class Hoister {
       inside.merge(more);
     }
     keep_repeats(body, moves);
-    return apply(loop, body, moves);
+    return apply(loop, body, moves, inside);
   }
 
   // What a requirement of the body says about sizes is taken for granted only behind it. One on the iteration's number says
@@ -89,19 +89,41 @@ class Hoister {
     }
   }
 
-  LoopSweep::Action apply(Node& loop, const Region& body, const std::vector<bool>& moves) {
+  Result<LoopSweep::Action> apply(Node& loop, const Region& body, const std::vector<bool>& moves,
+                                  const std::unordered_set<ValueId>& inside) {
     Region rest;
     rest.params = body.params;
     rest.results = body.results;
+    bool changed = false;
     for (size_t i = 0; i < body.nodes.size(); ++i) {
-      if (moves[i])
-        sweep_.append(body.nodes[i]);
-      else
-        rest.nodes.push_back(body.nodes[i]);
+      Node n = body.nodes[i];
+      changed = changed || moves[i];
+      if (moves[i]) {
+        sweep_.append(std::move(n));
+        continue;
+      }
+      bool turned = n.op == "nn.matmul" && TRY(turn_weight(n, inside));
+      changed = changed || turned;
+      rest.nodes.push_back(std::move(n));
     }
-    if (rest.nodes.size() == body.nodes.size()) return LoopSweep::Action::Keep;
+    if (!changed) return LoopSweep::Action::Keep;
     loop.regions[0] = std::make_shared<const Region>(std::move(rest));
     return LoopSweep::Action::Change;
+  }
+
+  // A weight that is read against its rows is transposed once. Constants are packed when the model is compiled.
+  Result<bool> turn_weight(Node& product, const std::unordered_set<ValueId>& inside) {
+    ValueId weight = product.inputs[1];
+    size_t rank = sweep_.shape(weight).size();
+    if (!product.attrs.bool_or("transpose_b", false) || rank < 2 || inside.count(weight) != 0 || sweep_.is_constant(weight))
+      return false;
+    std::vector<int64_t> perm(rank);
+    for (size_t k = 0; k < rank; ++k) perm[k] = static_cast<int64_t>(k);
+    std::swap(perm[rank - 2], perm[rank - 1]);
+    product.inputs[1] = TRY(
+        ops::append_node(sweep_.builder(), sweep_.ctx(), "array.transpose", {{"perm", perm}}, {weight}, 1, product.loc))[0];
+    product.attrs.erase("transpose_b");
+    return true;
   }
 
   LoopSweep sweep_;

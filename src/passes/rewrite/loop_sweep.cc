@@ -35,6 +35,7 @@ void LoopSweep::learn(const Node& n) {
   if (n.op == "core.loop")
     for (expr::SymbolId s : expr::symbols_of(graph::loop_parts(n).count)) known_.insert(s);
   if (n.op == "core.const") {
+    constants_.insert(n.outputs[0]);
     graph::ConstantPtr c = n.attrs.constant("value");
     if (c->dtype == DType::Bool && element_count(*c) == 1 && *c->data != std::byte{0}) true_constants_.insert(n.outputs[0]);
   }

@@ -34,6 +34,8 @@ class LoopSweep {
   bool is_known(graph::Dim d) const;
   // Every dim of the node's attributes, outputs and regions is known before the loop.
   bool has_known_dims(const graph::Node& n) const;
+  // Whether a core.const before the visited node defines it.
+  bool is_constant(graph::ValueId v) const { return constants_.count(v) != 0; }
   void rename(graph::ValueId old, graph::ValueId by) { renames_[old] = by; }
   // Appends a node of the visited loop's body before the loop.
   void append(graph::Node n);
@@ -51,7 +53,7 @@ class LoopSweep {
   graph::FunctionBuilder builder_;
   std::unordered_set<expr::SymbolId> known_;
   std::unordered_map<graph::ValueId, graph::ValueId> renames_;
-  std::unordered_set<graph::ValueId> true_constants_;
+  std::unordered_set<graph::ValueId> constants_, true_constants_;
   bool changed_ = false;
 };
 

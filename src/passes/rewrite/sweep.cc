@@ -33,6 +33,11 @@ const Node* Sweep::def(ValueId v) const {
   return it == defs_.end() ? nullptr : it->second;
 }
 
+bool Sweep::is_local(ValueId v) const {
+  auto it = depths_.find(v);
+  return it != depths_.end() && it->second == builder_.open_regions();
+}
+
 graph::ConstantPtr Sweep::constant(ValueId v) const {
   if (v == graph::kNoValue) return nullptr;
   const Node* n = def(v);
@@ -52,7 +57,10 @@ void Sweep::index_new_nodes(size_t from) {
   const std::vector<Node>& nodes = builder_.current_nodes();
   for (size_t i = from; i < nodes.size(); ++i) {
     const Node& n = kept_.emplace_back(nodes[i]);
-    for (ValueId v : n.outputs) defs_[v] = &n;
+    for (ValueId v : n.outputs) {
+      defs_[v] = &n;
+      depths_[v] = builder_.open_regions();
+    }
   }
 }
 

@@ -28,6 +28,8 @@ class Sweep {
   const graph::TensorType* tensor(graph::ValueId v) const { return type(v).tensor(); }
   // The node of the new function that defines `v`; null for params.
   const graph::Node* def(graph::ValueId v) const;
+  // Whether the node that defines `v` is in the region, or the function's own list, that the walk is in.
+  bool is_local(graph::ValueId v) const;
   // The constant that `v` is, or null.
   graph::ConstantPtr constant(graph::ValueId v) const;
   // How often nodes and results use `v`, never less than the truth.
@@ -59,6 +61,7 @@ class Sweep {
   std::unordered_map<graph::ValueId, graph::ValueId> renames_;
   std::deque<graph::Node> kept_;  // copies that stay where they are
   std::unordered_map<graph::ValueId, const graph::Node*> defs_;
+  std::unordered_map<graph::ValueId, size_t> depths_;  // open regions where a value is defined
   bool changed_ = false;
 };
 

@@ -12,11 +12,13 @@ using graph::Node;
 using graph::ValueId;
 
 // A transpose that brings another axis to the end from the place before it is left to the product, which reads either way.
+// One outside of the product's region may be there to be done once; of a constant it is done when that is packed.
 RuleResult transposed_operand(Sweep& s, const Node& n) {
   for (size_t k : {size_t{0}, size_t{1}}) {
     const char* flag = k == 0 ? "transpose_a" : "transpose_b";
     const Node* transpose = def_of(s, n.inputs[k], "array.transpose");
     if (transpose == nullptr) continue;
+    if (!s.is_local(n.inputs[k]) && !s.constant(transpose->inputs[0])) continue;
     std::vector<int64_t> perm = transpose->attrs.ints_or("perm", {});
     size_t rank = perm.size();
     if (rank < 2 || perm[rank - 2] != static_cast<int64_t>(rank) - 1) continue;
