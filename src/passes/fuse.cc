@@ -26,7 +26,7 @@ struct Group {
   GroupKind kind;
   std::vector<size_t> nodes;  // in order; empty once merged into another
   size_t row_rank = 0;
-  std::set<size_t> producers;  // groups whose values it reads
+  std::set<size_t> producers;  // groups whose values it reads, or whose sizes it needs
   size_t stretch = 0;          // what lies between two requirements stays there
 };
 
@@ -34,9 +34,10 @@ struct Group {
 class Fuser {
  public:
   Fuser(const graph::Function& f, const std::vector<Node>& nodes, const std::vector<ValueId>& params,
-        const std::vector<ValueId>& results, PassContext& c)
+        const std::vector<ValueId>& results, const SymbolSources& sources, PassContext& c)
       : f_(f),
         nodes_(nodes),
+        sources_(sources),
         ctx_(c.ctx),
         context_(c),
         params_(params.begin(), params.end()),
@@ -61,7 +62,21 @@ class Fuser {
         if (v != kNoValue) producer_[v] = i;
       collect_reads(nodes_[i], reads_.emplace_back());
       for (ValueId v : reads_[i]) uses_[v].push_back(i);
+      find_earlier(i);
       stretch_.push_back(nodes_[i].op == "core.require" || nodes_[i].op == "core.fail" ? ++stretch : stretch);
+    }
+  }
+
+  // The nodes of the list that give what node i reads, and the sizes that it needs.
+  void find_earlier(size_t i) {
+    std::vector<size_t>& earlier = earlier_.emplace_back();
+    for (ValueId v : reads_[i])
+      if (v != kNoValue && producer_[v] != SIZE_MAX) earlier.push_back(producer_[v]);
+    std::vector<const Node*> sources;
+    collect_sources(f_, nodes_[i], sources_, sources);
+    for (const Node* n : sources) {
+      auto at = std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& m) { return &m == n; });
+      if (at != nodes_.end()) earlier.push_back(static_cast<size_t>(at - nodes_.begin()));
     }
   }
 
@@ -122,8 +137,7 @@ class Fuser {
     size_t id = groups_.size();
     group_id_.push_back(id);
     Group g{facts.kind, {i}, facts.row_rank, {}, stretch_[i]};
-    for (ValueId v : reads_[i])
-      if (auto p = group_of(v)) g.producers.insert(*p);
+    for (size_t n : earlier_[i]) g.producers.insert(group_id_[n]);
     groups_.push_back(std::move(g));
     if (facts.kind == GroupKind::Opaque || facts.kind == GroupKind::View || facts.has_checks) return;
     // The heaviest producers first: elementwise work joins a contraction rather than another elementwise chain.
@@ -214,7 +228,7 @@ class Fuser {
     for (auto& region : n.regions) {
       if (n.op == "core.fused") break;
       b.begin_region(region->params);
-      Result<bool> fused = Fuser(f_, region->nodes, region->params, region->results, context_).run(b);
+      Result<bool> fused = Fuser(f_, region->nodes, region->params, region->results, sources_, context_).run(b);
       if (!fused.ok()) return std::move(fused.error());
       any_fused_ = any_fused_ || fused.value();
       region = b.end_region(region->results);
@@ -229,8 +243,8 @@ class Fuser {
     done[id] = true;
     const Group& g = groups_[id];
     for (size_t n : g.nodes)
-      for (ValueId v : reads_[n])
-        if (auto p = group_of(v); p && *p != id) TRY(emit_group(b, *p, done));
+      for (size_t before : earlier_[n])
+        if (group_id_[before] != id) TRY(emit_group(b, group_id_[before], done));
     if (g.nodes.size() == 1) return emit_node(b, nodes_[g.nodes[0]]);
     emit_fused(b, g);
     return ok();
@@ -280,12 +294,14 @@ class Fuser {
 
   const graph::Function& f_;
   const std::vector<Node>& nodes_;
+  const SymbolSources& sources_;
   expr::Context& ctx_;
   PassContext& context_;
   std::set<ValueId> params_, results_;
   std::vector<size_t> producer_;
   std::vector<std::vector<size_t>> uses_;
   std::vector<std::vector<ValueId>> reads_;
+  std::vector<std::vector<size_t>> earlier_;
   std::vector<size_t> stretch_;
   bool any_fused_ = false;
   std::vector<NodeFacts> facts_;
@@ -299,7 +315,7 @@ PassDef pass_fuse() {
   return {"fuse", "groups nodes that one kernel can compute",
           [](const graph::FunctionPtr& f, PassContext& c) -> Result<graph::FunctionPtr> {
             graph::FunctionBuilder b = graph::FunctionBuilder::rewriting(*f);
-            bool fused = TRY(Fuser(*f, f->nodes, {}, f->results, c).run(b));
+            bool fused = TRY(Fuser(*f, f->nodes, {}, f->results, symbol_sources(*f, c.ctx), c).run(b));
             if (!fused) return f;
             b.set_results(f->results, f->result_names);
             return b.finish();

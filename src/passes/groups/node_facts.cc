@@ -2,8 +2,12 @@
 
 #include <algorithm>
 
+#include "graph/control.h"
+#include "graph/visit.h"
+
 namespace pliant::passes {
 
+using graph::Dim;
 using graph::Node;
 using graph::ValueId;
 
@@ -91,6 +95,55 @@ void collect_reads(const Node& n, std::vector<ValueId>& out) {
   for (const auto& r : n.regions) {
     for (const Node& inner : r->nodes) collect_reads(inner, out);
     add(r->results);
+  }
+}
+
+namespace {
+
+void add_sources(const graph::Function& f, const std::vector<Node>& nodes, const expr::Context& ctx, SymbolSources& out) {
+  auto define = [&](Dim d, const Node* by) {
+    for (expr::SymbolId s : expr::symbols_of(d))
+      if (ctx.info(s).origin.kind == expr::Origin::Kind::Data) out.emplace(s, by);
+  };
+  for (const Node& n : nodes) {
+    if (n.op == "core.read_dims")
+      for (const auto& [name, value] : n.attrs.all()) graph::for_each_dim(value, [&](Dim d) { define(d, &n); });
+    for (const auto& region : n.regions) {
+      for (ValueId v : region->params) graph::for_each_dim(f.value(v).type, [&](Dim d) { define(d, nullptr); });
+      add_sources(f, region->nodes, ctx, out);
+    }
+    if (n.op == "core.loop") define(graph::loop_parts(n).count, &n);
+    for (ValueId v : n.outputs)
+      if (v != graph::kNoValue) graph::for_each_dim(f.value(v).type, [&](Dim d) { define(d, &n); });
+  }
+}
+
+}  // namespace
+
+SymbolSources symbol_sources(const graph::Function& f, const expr::Context& ctx) {
+  SymbolSources out;
+  for (ValueId v : f.params) {
+    graph::for_each_dim(f.value(v).type, [&](Dim d) {
+      for (expr::SymbolId s : expr::symbols_of(d)) out.emplace(s, nullptr);
+    });
+  }
+  add_sources(f, f.nodes, ctx, out);
+  return out;
+}
+
+void collect_sources(const graph::Function& f, const Node& n, const SymbolSources& sources, std::vector<const Node*>& out) {
+  auto use = [&](Dim d) {
+    for (expr::SymbolId s : expr::symbols_of(d)) {
+      auto at = sources.find(s);
+      if (at != sources.end() && at->second != nullptr && at->second != &n) out.push_back(at->second);
+    }
+  };
+  for (const auto& [name, value] : n.attrs.all()) graph::for_each_dim(value, use);
+  for (ValueId v : n.outputs)
+    if (v != graph::kNoValue) graph::for_each_dim(f.value(v).type, use);
+  for (const auto& region : n.regions) {
+    for (ValueId v : region->params) graph::for_each_dim(f.value(v).type, use);
+    for (const Node& inner : region->nodes) collect_sources(f, inner, sources, out);
   }
 }
 

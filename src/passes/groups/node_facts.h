@@ -1,6 +1,7 @@
 // What grouping looks at in one node: its computation over its own inputs, read off its tensor expressions.
 #pragma once
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "graph/graph.h"
@@ -27,6 +28,13 @@ struct NodeFacts {
 };
 Result<NodeFacts> facts_of(const graph::Function& f, const graph::Node& n, expr::Context& ctx);
 
+// The node that gives rise to each symbol that data decide. Symbols of regions' params are not among them.
+using SymbolSources = std::unordered_map<expr::SymbolId, const graph::Node*>;
+SymbolSources symbol_sources(const graph::Function& f, const expr::Context& ctx);
+// The sources of the symbols that a node uses in attributes, types and regions, itself left out; one may occur several
+// times.
+void collect_sources(const graph::Function& f, const graph::Node& n, const SymbolSources& sources,
+                     std::vector<const graph::Node*>& out);
 // The values that a node reads, one entry for each time: its inputs, and what its regions use of the values around it.
 void collect_reads(const graph::Node& n, std::vector<graph::ValueId>& out);
 
