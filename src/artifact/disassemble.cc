@@ -33,13 +33,18 @@ std::string list(const char* name, const std::vector<T>& items) {
 }
 class Disassembler {
  public:
-  explicit Disassembler(const Program& p) : p_(p) {}
+  explicit Disassembler(const Program& p)
+      : p_(p), end_buffer_(p.functions.empty() ? static_cast<uint32_t>(p.buffers.size()) : p.functions[0].first_buffer) {}
 
   std::string run() {
     std::string out;
     for (uint32_t at = 0; at < p_.code.size(); ++at) {
-      for (const FunctionDesc& f : p_.functions)
-        if (f.first == at) out += "function " + f.name + "\n";
+      for (const FunctionDesc& f : p_.functions) {
+        if (f.first != at) continue;
+        out += "function " + f.name + "\n";
+        first_buffer_ = f.first_buffer;
+        end_buffer_ = f.first_buffer + f.buffer_count;
+      }
       const Instr& in = p_.code[at];
       const std::string number = std::to_string(at);
       std::string name = kNames[static_cast<size_t>(in.op)];
@@ -64,9 +69,10 @@ class Disassembler {
     }
     return out;
   }
+  // With the buffers of the function that the instruction belongs to.
   std::string plan(const Instr& in) const {
     std::string out = std::to_string(in.a);
-    for (uint32_t b = 0; b < p_.buffers.size(); ++b)
+    for (uint32_t b = first_buffer_; b < end_buffer_; ++b)
       if (p_.buffers[b].epoch == in.a) out += " buffer " + std::to_string(b) + "[" + text(p_.buffers[b].bytes) + "]";
     return out;
   }
@@ -118,6 +124,7 @@ class Disassembler {
   }
 
   const Program& p_;
+  uint32_t first_buffer_ = 0, end_buffer_;
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // The state of emission, one object for each function of the module; its members lie in files by topic: emitter.cc
-// (inputs, epochs, storage), emit_nodes.cc, emit_chain.cc, emit_if.cc, emit_loop.cc, emit_call.cc, emit_extern.cc,
-// emit_sequence.cc, emit_results.cc.
+// (inputs, epochs, storage), emit_nodes.cc, emit_chain.cc, emit_if.cc, emit_loop.cc, carried.cc, emit_call.cc,
+// emit_extern.cc, emit_sequence.cc, emit_results.cc.
 #pragma once
 #include <map>
 #include <set>
