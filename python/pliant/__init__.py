@@ -210,7 +210,8 @@ def compile(model, *, target="native", precision="fp32", opt_level=3, threads=No
     show = sys.stderr.isatty() if progress is None else progress
     try:
         core = _core.compile(
-            model, directory, target=target, precision=precision, opt_level=opt_level, threads=0, run_threads=threads or 0, memory_limit=memory_limit or 0,
+            model, directory, target=target, precision=precision, opt_level=opt_level, threads=0, run_threads=threads or 0,
+            memory_limit=memory_limit or 0,
             shapes={name: [str(axis) for axis in axes] for name, axes in (shapes or {}).items()},
             bounds={name: tuple(pair) for name, pair in (bounds or {}).items()},
             likely={name: list(values) for name, values in (likely or {}).items()},

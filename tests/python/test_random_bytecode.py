@@ -80,7 +80,8 @@ class Generator:
             out = self.concat([self.pick(values, r.choice("gv")) or self.pick(values, "v") for _ in range(2)], steps, indent)
         elif kind == "s" and r.random() < 0.5:
             of = self.pick(values, r.choice("gv")) or self.pick(values, "v")
-            out = self.emit("reduce.sum", [of], "s", "", lambda a: np.sum(a, dtype=np.float64), steps, indent, " {axes=[0], keepdims=false}")
+            out = self.emit("reduce.sum", [of], "s", "", lambda a: np.sum(a, dtype=np.float64), steps, indent,
+                            " {axes=[0], keepdims=false}")
         else:
             a, b = self.pick(values, kind), self.pick(values, r.choice([kind, "s"]))
             out = self.emit("math.add", [a, b], kind, a.shape, lambda a, b: a + b, steps, indent)
