@@ -162,13 +162,19 @@ class LoopBuilder {
     return fresh_size("count", most, loc_, ctx_);
   }
 
-  // What a carried axis may be at most when every iteration adds at most a known amount.
+  // What a carried axis may be at most: where the body gives no more than a known size, or adds no more than that in every
+  // iteration.
   std::optional<Dim> bound_fresh(size_t i, size_t k, Dim count) {
     Dim param = type(params_[i]).tensor()->shape[k], next = type(given_.carried[i]).tensor()->shape[k];
+    std::optional<Dim>& upper = ctx_.mutable_info(*param.as_symbol()).upper;
+    if (std::optional<Dim> most = bound_outside(next, first_, ctx_)) {
+      upper = larger(init_dim(i, k), *most, ctx_);
+      return upper;
+    }
     std::optional<Dim> most = bound_outside(next - param, first_, ctx_);
     if (!most) return std::nullopt;
     Dim step = larger(ctx_.constant(0), *most, ctx_);
-    ctx_.mutable_info(*param.as_symbol()).upper = init_dim(i, k) + step * index_;
+    upper = init_dim(i, k) + step * index_;
     return init_dim(i, k) + step * count;
   }
 

@@ -143,6 +143,21 @@ TEST_F(ControlTest, ADoublingAxisIsFresh) {
   EXPECT_EQ(run(f, {f32({2}, {1, 2})})[0].shape, std::vector<int64_t>{16});
 }
 
+TEST_F(ControlTest, AnAxisThatIsReplacedIsBounded) {
+  ValueId head =
+      make("array.slice",
+           {{"starts", std::vector<int64_t>{0}}, {"ends", std::vector<int64_t>{2}}, {"axes", std::vector<int64_t>{0}}}, {x});
+  LoopSpec spec{.trip = n, .init = {x}};
+  auto out = append_loop(
+      b, ctx, spec, [&](Dim, const std::vector<ValueId>&) -> Result<LoopBody> { return LoopBody{.carried = {head}}; },
+      loc("loop"));
+  ASSERT_TRUE(out.ok()) << out.error().text();
+  auto d = b.peek().tensor_type(out.value().carried[0]).shape[0].as_symbol();
+  ASSERT_TRUE(d);
+  EXPECT_EQ(ctx.info(*d).upper->str(), "n");
+  EXPECT_EQ(run(finish(out.value().carried), {f32({5}, {1, 2, 3, 4, 5})})[0].shape, std::vector<int64_t>{2});
+}
+
 TEST_F(ControlTest, AConditionalAppendIsBounded) {
   LoopSpec spec{.trip = n, .init = {x}};
   auto out = append_loop(
