@@ -21,6 +21,7 @@ struct KernelArg {
   graph::ValueId value = graph::kNoValue;
   graph::ConstantPtr constant;  // set for packed weights
   int32_t temporary = -1;       // index into LoweredNode::temporaries
+  expr::Dim offset{};           // elements of it before the parameter's first; none: 0
 };
 struct LoweredKernel {
   loop::Function function;

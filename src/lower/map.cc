@@ -15,8 +15,8 @@ namespace {
 
 constexpr int64_t kChunk = 4096;  // elements of one task along the vector loop
 
-// scalars[k] is stored at offsets[k] of stage k.
-Nest make_nest(const Problem& p, const StageList& list, const std::vector<const Stage*>& group) {
+// scalars[k] is stored at offsets[k] of stage k. With `piece`: of a group of one, in that range only.
+Nest make_nest(const Problem& p, const StageList& list, const std::vector<const Stage*>& group, const Piece* piece) {
   Nest nest;
   const te::TensorDef& first = *group[0]->tensor;
   for (size_t i = 0; i < first.shape.size(); ++i) nest.loops.push_back({first.index[i], first.shape[i]});
@@ -26,11 +26,23 @@ Nest make_nest(const Problem& p, const StageList& list, const std::vector<const 
       if (s->tensor->index[i] != first.index[i]) map[s->tensor->index[i]] = p.ctx.symbol_dim(first.index[i]);
     std::vector<Dim> index;
     for (SymbolId v : first.index) index.push_back(p.ctx.symbol_dim(v));
-    nest.scalars.push_back(flatten_loads(p.ctx, expr::substitute(s->body, map), list.shapes));
+    Scalar body = s->body;
+    if (piece != nullptr) {
+      const SymbolId var = first.index[piece->axis];
+      nest.loops[piece->axis].extent = piece->length;
+      map[var] = piece->begin + p.ctx.symbol_dim(var);  // in the output the piece starts at 0: first_of is added outside
+      body = piece->body;
+    }
+    nest.scalars.push_back(flatten_loads(p.ctx, expr::substitute(body, map), list.shapes));
     nest.offsets.push_back(flat_offset(p.ctx, s->tensor->shape, index));
   }
   collapse(p.ctx, nest);
   return nest;
+}
+
+// The element of the output at which a piece starts.
+Dim first_of(expr::Context& ctx, const te::TensorDef& t, const Piece& piece) {
+  return piece.begin * row_major(ctx, t.shape)[piece.axis];
 }
 
 // All stores of one point of the nest; `at` replaces the innermost loop's variable.
@@ -54,10 +66,10 @@ std::optional<SymbolId> lane_of(Dim v, Dim outer) {
 }  // namespace
 
 Result<LoweredKernel> lower_map_stages(const Problem& p, const StageList& list, const std::vector<const Stage*>& group,
-                                       const Temporaries& temporaries) {
+                                       const Temporaries& temporaries, const Piece* piece) {
   expr::Context& ctx = p.ctx;
   KernelBuilder builder(ctx, p.name + "_" + group[0]->tensor->name, p.loc);
-  Nest nest = make_nest(p, list, group);
+  Nest nest = make_nest(p, list, group, piece);
   Signature signature(p, list, builder, temporaries);
   int64_t cost = 0;
   for (Scalar s : nest.scalars) {
@@ -65,7 +77,11 @@ Result<LoweredKernel> lower_map_stages(const Problem& p, const StageList& list, 
     cost += cost_of(s) + 1;
   }
   for (Dim d : nest.offsets) signature.add_reads(expr::make_index(d), {});
-  for (const Stage* s : group) signature.add_write(s->tensor);
+  if (piece != nullptr) {
+    signature.add_write_from(group[0]->tensor, first_of(ctx, *group[0]->tensor, *piece));
+  } else {
+    for (const Stage* s : group) signature.add_write(s->tensor);
+  }
   Dim elements = product_of(ctx, nest.loops);
   int64_t lanes = lanes_for(p.target, nest.scalars);
   std::vector<Loop> parallel = nest.loops;

@@ -191,10 +191,12 @@ Status RegionLowering::lower_kernels(const Node& n, Block& out) {
     temporaries.push_back(TRY(new_buffer(n, "t", t.dtype, product(ctx_, t.shape), inner)));
   for (const LoweredKernel& k : low.kernels) {
     std::vector<Place> params;
-    for (const KernelArg& a : k.args)
+    for (const KernelArg& a : k.args) {
       params.push_back(a.constant         ? place_of_constant(a.constant)
                        : a.temporary >= 0 ? temporaries[static_cast<size_t>(a.temporary)]
                                           : place_of(a.value));
+      if (a.offset) params.back().offset = params.back().offset + a.offset;
+    }
     inner.add(TRY(inline_kernel(n, k, params)));
     work_ += least_work(k.work);
   }

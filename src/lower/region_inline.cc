@@ -12,23 +12,39 @@ using loop::StmtPtr;
 
 namespace {
 
+// The most stores that a short loop may become.
+constexpr int64_t kUnrolledStores = 64;
 constexpr size_t kCheckValues = 8;  // KernelFrame::fault_values
 
-bool has_loop_of(const StmtPtr& root, std::initializer_list<ForKind> kinds) {
-  bool found = false;
-  loop::for_each(root, [&](const Stmt& s) {
-    if (s.kind == StmtKind::While) found = true;
-    for (ForKind k : kinds) found = found || (s.kind == StmtKind::For && s.for_kind == k);
-  });
-  return found;
+// Stores of a statement with its unrolled loops written out; nothing where it has other loops than those and vectors.
+std::optional<int64_t> unrolled_stores(const StmtPtr& s) {
+  switch (s->kind) {
+    case StmtKind::Store: return 1;
+    case StmtKind::Check:
+    case StmtKind::While:
+    case StmtKind::Let: return std::nullopt;
+    case StmtKind::For:
+      if (s->for_kind != ForKind::Vector && s->for_kind != ForKind::Unroll) return std::nullopt;
+      break;
+    default: break;
+  }
+  int64_t sum = 0;
+  for (const StmtPtr& child : s->body) {
+    std::optional<int64_t> n = unrolled_stores(child);
+    if (!n) return std::nullopt;
+    sum += *n;
+  }
+  return s->kind == StmtKind::For && s->for_kind == ForKind::Unroll ? sum * s->extent.const_value() : sum;
 }
 
 }  // namespace
 
 StmtPtr RegionLowering::unroll_short(const StmtPtr& s) const {
   if (s->kind != StmtKind::For || s->for_kind != ForKind::Serial || !s->extent.is_const() ||
-      s->extent.const_value() > kUnrolledVectors || has_loop_of(s->body[0], {ForKind::Serial, ForKind::Unroll}))
+      s->extent.const_value() > kUnrolledVectors)
     return s;
+  std::optional<int64_t> stores = unrolled_stores(s->body[0]);
+  if (!stores || *stores * s->extent.const_value() > kUnrolledStores) return s;
   bool touches_local = false;
   loop::for_each(s->body[0], [&](const Stmt& x) {
     if (x.kind != StmtKind::Store) return;

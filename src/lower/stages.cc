@@ -187,19 +187,19 @@ void Signature::add_read(expr::TensorId id) {
     if (!t || t->id != id) continue;
     builder_.add_read(id, t->name.empty() ? "in" + std::to_string(i) : t->name, t->dtype, element_count(p_.ctx, t->shape),
                       p_.constants[i] != nullptr);
-    return add_arg(id, {p_.node.inputs[i], nullptr, -1});
+    return add_arg(id, {p_.node.inputs[i], nullptr, -1, {}});
   }
   for (size_t i = 0; i < p_.outputs.size(); ++i) {
     const te::Tensor& t = p_.outputs[i];
     if (t->id != id) continue;
     builder_.add_read(id, t->name, t->dtype, element_count(p_.ctx, t->shape));
-    return add_arg(id, {p_.node.outputs[i], nullptr, -1});
+    return add_arg(id, {p_.node.outputs[i], nullptr, -1, {}});
   }
   auto it = temporaries_.find(id);
   PLIANT_CHECK(it != temporaries_.end()) << "tensor " << id << " of kernel " << p_.name << " has no memory";
   const te::Tensor& t = list_.tensors.at(id);
   builder_.add_read(id, t->name, t->dtype, element_count(p_.ctx, t->shape));
-  add_arg(id, {graph::kNoValue, nullptr, it->second});
+  add_arg(id, {graph::kNoValue, nullptr, it->second, {}});
 }
 
 void Signature::add_reads(Scalar flat_body, const std::set<expr::TensorId>& inner) {
@@ -208,20 +208,30 @@ void Signature::add_reads(Scalar flat_body, const std::set<expr::TensorId>& inne
     if (!inner.count(l->tensor)) add_read(l->tensor);
 }
 
+void Signature::add_write_from(const te::Tensor& t, Dim first) {
+  builder_.add_write(t->id, t->name, t->dtype, element_count(p_.ctx, t->shape) - first);
+  add_written(t, t->id);
+  args_.back().offset = first;
+}
+
 void Signature::add_write_as(const te::Tensor& t, expr::TensorId id) {
-  PLIANT_CHECK(!seen_.count(id)) << "tensor " << t->name << " is read before it is written in kernel " << p_.name;
   builder_.add_write(id, t->name, t->dtype, element_count(p_.ctx, t->shape));
+  add_written(t, id);
+}
+
+void Signature::add_written(const te::Tensor& t, expr::TensorId id) {
+  PLIANT_CHECK(!seen_.count(id)) << "tensor " << t->name << " is read before it is written in kernel " << p_.name;
   for (size_t i = 0; i < p_.outputs.size(); ++i)
-    if (p_.outputs[i]->id == t->id) return add_arg(id, {p_.node.outputs[i], nullptr, -1});
+    if (p_.outputs[i]->id == t->id) return add_arg(id, {p_.node.outputs[i], nullptr, -1, {}});
   auto it = temporaries_.find(t->id);
   PLIANT_CHECK(it != temporaries_.end()) << "tensor " << t->name << " of kernel " << p_.name << " has no memory";
-  add_arg(id, {graph::kNoValue, nullptr, it->second});
+  add_arg(id, {graph::kNoValue, nullptr, it->second, {}});
 }
 
 void Signature::add_constant(expr::TensorId id, const std::string& name, graph::ConstantPtr packed) {
   Dim elements = p_.ctx.constant(graph::element_count(*packed));
   builder_.add_read(id, name, packed->dtype, elements, true);
-  add_arg(id, {graph::kNoValue, std::move(packed), -1});
+  add_arg(id, {graph::kNoValue, std::move(packed), -1, {}});
 }
 
 }  // namespace pliant::lower

@@ -57,11 +57,14 @@ class Signature {
   void add_write(const te::Tensor& t) { add_write_as(t, t->id); }
   // Writes output `t` through a parameter of another id.
   void add_write_as(const te::Tensor& t, expr::TensorId id);
+  // Writes output `t` from element `first` on: the parameter starts there.
+  void add_write_from(const te::Tensor& t, Dim first);
   void add_constant(expr::TensorId id, const std::string& name, graph::ConstantPtr packed);
   std::vector<KernelArg> take_args() { return std::move(args_); }
 
  private:
   void add_arg(expr::TensorId id, KernelArg arg);
+  void add_written(const te::Tensor& t, expr::TensorId id);
   const Problem& p_;
   const StageList& list_;
   KernelBuilder& builder_;

@@ -61,7 +61,10 @@ Result<LoweredNode> lower_by_stages(const Problem& p, const StageList& list) {
       i = j;
       continue;
     }
-    out.kernels.push_back(TRY(lower_single_stage(p, list, s, temporaries)));
+    std::vector<Piece> pieces;
+    if (s.tensor->kind == te::Kind::Map) pieces = pieces_of(p.ctx, s);
+    for (const Piece& piece : pieces) out.kernels.push_back(TRY(lower_map_stages(p, list, group, temporaries, &piece)));
+    if (pieces.empty()) out.kernels.push_back(TRY(lower_single_stage(p, list, s, temporaries)));
     ++i;
   }
   return out;

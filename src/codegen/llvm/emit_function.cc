@@ -39,6 +39,7 @@ llvm::Function* Emitter::begin_function(const std::string& symbol, llvm::Functio
   accesses_.clear();
   guard_ = {};
   guard_ids_.clear();
+  outer_guards_.clear();
   stop_ = nullptr;
   stopped_ = nullptr;
   has_load_.clear();

@@ -94,13 +94,21 @@ unsigned Emitter::guard_id(Value* uniform, Value* mask) {
 void Emitter::with_guard(Guard g, const std::function<void()>& body) {
   g.id = guard_id(g.uniform, g.mask);
   std::swap(guard_, g);
+  outer_guards_.push_back(g.id);
   body();
+  outer_guards_.pop_back();
   std::swap(guard_, g);
 }
 
 Val Emitter::emit(Scalar s) {
   const MemoKey key{s.node(), has_load(s) ? guard_.id : 0};
   if (auto it = memo_.find(key); it != memo_.end()) return it->second;
+  // What was computed where more lanes run holds for these as well.
+  if (key.guard != 0) {
+    for (size_t i = outer_guards_.size(); i-- > 0;)
+      if (auto it = memo_.find({s.node(), outer_guards_[i]}); it != memo_.end()) return it->second;
+    if (auto it = memo_.find({s.node(), 0}); it != memo_.end()) return it->second;
+  }
   const Val v = emit_uncached(s);
   memo_.emplace(key, v);
   memo_log_.push_back(key);

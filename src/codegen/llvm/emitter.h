@@ -204,6 +204,7 @@ class Emitter {
   expr::SymbolId lane_var_ = 0;
   int64_t first_lane_ = 0;  // the variable's value in lane 0
   Guard guard_;
+  std::vector<unsigned> outer_guards_;  // the ids of the guards, outermost first, `guard_` last
   std::map<std::pair<llvm::Value*, llvm::Value*>, unsigned> guard_ids_;
   struct MemoKey {
     const expr::ScalarNode* node;
