@@ -83,7 +83,7 @@ Status Emitter::emit_lowered(const Node& n, lower::LoweredNode low) {
   std::vector<Storage> temporaries;
   for (const lower::Temporary& t : low.temporaries) temporaries.push_back(new_buffer(bytes_of(t.dtype, t.shape)));
   for (ValueId v : n.outputs)
-    if (low.reads.empty() || all_known(f_.tensor_type(v))) define_value(v, true);
+    if (low.reads.empty() || all_known(bytes_of(f_.tensor_type(v)))) define_value(v, true);
   emit_calls(n, low.kernels, temporaries);
   if (low.reads.empty()) return ok();
   const uint32_t epoch = new_epoch();
@@ -113,14 +113,15 @@ void Emitter::emit_calls(const Node& n, std::vector<lower::LoweredKernel>& kerne
     c.work = slots_.of(k.work);
     c.scratch = slots_.of(codegen::scratch_bytes(k.function, ctx_));
     for (expr::SymbolId s : loop::free_symbols(k.function)) c.ints.push_back(slots_.of(ctx_.symbol_dim(s)));
-    for (const lower::KernelArg& a : k.args) {
-      if (a.constant) {
-        c.args.push_back(arg_of({Arg::Kind::Constant, constant_index(a.constant), ctx_.constant(0), true}));
-      } else if (a.temporary >= 0) {
-        c.args.push_back(arg_of(temporaries[static_cast<size_t>(a.temporary)]));
-      } else {
-        c.args.push_back(arg_of_value(a.value));
-      }
+    for (size_t i = 0; i < k.args.size(); ++i) {
+      const lower::KernelArg& a = k.args[i];
+      Storage s;
+      if (a.constant)
+        s = {Arg::Kind::Constant, constant_index(a.constant), ctx_.constant(0), true};
+      else
+        s = a.temporary >= 0 ? temporaries[static_cast<size_t>(a.temporary)] : storage_of(a.value);
+      if (a.offset) s.offset = s.offset + a.offset * byte_size(k.function.params[i].dtype);
+      c.args.push_back(arg_of(s));
     }
     c.kernel = add_kernel(k);
     prog().calls.push_back(std::move(c));

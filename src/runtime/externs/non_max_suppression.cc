@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
+#include "runtime/cpu.h"
 #include "runtime/elements.h"
 #include "runtime/externs.h"
 
@@ -27,12 +31,61 @@ Box make_box(const float* p, bool center) {
   return {y0, x0, y1, x1, (y1 - y0) * (x1 - x0)};
 }
 
-bool overlaps(const Box& a, const Box& b, float threshold) {
-  const float height = std::min(a.y1, b.y1) - std::max(a.y0, b.y0), width = std::min(a.x1, b.x1) - std::max(a.x0, b.x0);
-  if (height <= 0 || width <= 0) return false;
-  const float common = height * width, all = a.area + b.area - common;
-  return all > 0 && common / all > threshold;
+// Eight boxes, one a lane.
+constexpr int64_t kLanes = 8;
+struct BoxLanes {
+  alignas(32) float y0[kLanes], x0[kLanes], y1[kLanes], x1[kLanes], area[kLanes];
+};
+
+// Lanes that lie apart from every box.
+BoxLanes make_empty_lanes() {
+  BoxLanes out = {};
+  std::fill_n(out.y0, kLanes, 1.0f);
+  return out;
 }
+
+void put(BoxLanes& lanes, int64_t lane, const Box& b) {
+  lanes.y0[lane] = b.y0, lanes.x0[lane] = b.x0, lanes.y1[lane] = b.y1, lanes.x1[lane] = b.x1, lanes.area[lane] = b.area;
+}
+
+// Whether the intersection of `b` with one of the boxes is more than `threshold` of their union. The two forms round alike.
+using OverlapsAny = bool (*)(const BoxLanes* lanes, int64_t groups, const Box& b, float threshold);
+
+bool overlaps_any(const BoxLanes* lanes, int64_t groups, const Box& b, float threshold) {
+  for (int64_t g = 0; g < groups; ++g) {
+    const BoxLanes& k = lanes[g];
+    for (int64_t i = 0; i < kLanes; ++i) {
+      const float height = std::min(k.y1[i], b.y1) - std::max(k.y0[i], b.y0);
+      const float width = std::min(k.x1[i], b.x1) - std::max(k.x0[i], b.x0);
+      const float common = height * width, all = k.area[i] + b.area - common;
+      if (height > 0 && width > 0 && all > 0 && common / all > threshold) return true;
+    }
+  }
+  return false;
+}
+
+#if defined(__x86_64__)
+[[gnu::target("avx2")]] bool overlaps_any_avx2(const BoxLanes* lanes, int64_t groups, const Box& b, float threshold) {
+  const __m256 y0 = _mm256_set1_ps(b.y0), x0 = _mm256_set1_ps(b.x0), y1 = _mm256_set1_ps(b.y1), x1 = _mm256_set1_ps(b.x1);
+  const __m256 area = _mm256_set1_ps(b.area), least = _mm256_set1_ps(threshold), zero = _mm256_setzero_ps();
+  for (int64_t g = 0; g < groups; ++g) {
+    const BoxLanes& k = lanes[g];
+    const __m256 height = _mm256_sub_ps(_mm256_min_ps(_mm256_load_ps(k.y1), y1), _mm256_max_ps(_mm256_load_ps(k.y0), y0));
+    const __m256 width = _mm256_sub_ps(_mm256_min_ps(_mm256_load_ps(k.x1), x1), _mm256_max_ps(_mm256_load_ps(k.x0), x0));
+    const __m256 meets = _mm256_and_ps(_mm256_cmp_ps(height, zero, _CMP_GT_OQ), _mm256_cmp_ps(width, zero, _CMP_GT_OQ));
+    if (_mm256_movemask_ps(meets) == 0) continue;
+    const __m256 common = _mm256_mul_ps(height, width);
+    const __m256 all = _mm256_sub_ps(_mm256_add_ps(_mm256_load_ps(k.area), area), common);
+    const __m256 much =
+        _mm256_and_ps(_mm256_cmp_ps(all, zero, _CMP_GT_OQ), _mm256_cmp_ps(_mm256_div_ps(common, all), least, _CMP_GT_OQ));
+    if (_mm256_movemask_ps(_mm256_and_ps(meets, much)) != 0) return true;
+  }
+  return false;
+}
+OverlapsAny choose_overlaps_any() { return cpu_has("avx2") == CpuHas::Yes ? overlaps_any_avx2 : overlaps_any; }
+#else
+OverlapsAny choose_overlaps_any() { return overlaps_any; }
+#endif
 
 struct Candidate {
   float score;
@@ -60,12 +113,13 @@ pliant_status extern_non_max_suppression(ExternCall& call) {
     if (scalar(i) != nullptr && call.inputs[i].dtype != DType::F32) return call.fault("the thresholds must be f32");
   if (scalar(2) != nullptr && is_float(call.inputs[2].dtype)) return call.fault("the number of boxes must be an integer");
   const int64_t most = std::min(n, scalar(2) != nullptr ? read_integer(call.inputs[2].dtype, scalar(2)) : 0);
+  const OverlapsAny overlaps = choose_overlaps_any();
   const float overlap = float_scalar(3, 0), least_score = float_scalar(4, -INFINITY);
   const bool has_least = scalar(4) != nullptr;
 
   auto* candidates = call.room<Candidate>(static_cast<uint64_t>(n));
   auto* all = call.room<Box>(static_cast<uint64_t>(n));
-  auto* kept = call.room<Box>(static_cast<uint64_t>(std::max<int64_t>(most, 0)));
+  auto* kept = call.room<BoxLanes>(static_cast<uint64_t>(std::max<int64_t>(most, 0) + kLanes - 1) / kLanes);
   if (candidates == nullptr || all == nullptr || kept == nullptr) return PLIANT_OUT_OF_MEMORY;
   const auto* box_data = reinterpret_cast<const float*>(boxes.data);
   const auto* score_data = reinterpret_cast<const float*>(scores.data);
@@ -86,9 +140,12 @@ pliant_status extern_non_max_suppression(ExternCall& call) {
       int64_t selected = 0;
       for (int64_t i = 0; i < found && selected < most; ++i) {
         const Box& box = all[candidates[i].index];
-        if (std::any_of(kept, kept + selected, [&](const Box& k) { return overlaps(box, k, overlap); })) continue;
+        const int64_t groups = (selected + kLanes - 1) / kLanes;
+        if (overlaps(kept, groups, box, overlap)) continue;
         if (count == room) return call.fault("the output has room for %" PRId64 " boxes only", room);
-        kept[selected++] = box;
+        if (selected % kLanes == 0) kept[selected / kLanes] = make_empty_lanes();
+        put(kept[selected / kLanes], selected % kLanes, box);
+        ++selected;
         out[3 * count] = b;
         out[3 * count + 1] = c;
         out[3 * count + 2] = candidates[i].index;

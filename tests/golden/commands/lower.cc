@@ -128,10 +128,13 @@ class Runner {
   Result<std::string> run_kernel(const lower::LoweredKernel& k, std::vector<te::Array>& temporaries) {
     TRY(loop::verify(k.function, ctx_));
     std::vector<void*> buffers;
-    for (const lower::KernelArg& a : k.args)
-      buffers.push_back(a.constant         ? const_cast<std::byte*>(a.constant->data)
-                        : a.temporary >= 0 ? temporaries[static_cast<size_t>(a.temporary)].data.data()
-                                           : memory_[a.value].data.data());
+    for (size_t i = 0; i < k.args.size(); ++i) {
+      const lower::KernelArg& a = k.args[i];
+      std::byte* memory = a.constant         ? const_cast<std::byte*>(a.constant->data)
+                          : a.temporary >= 0 ? temporaries[static_cast<size_t>(a.temporary)].data.data()
+                                             : memory_[a.value].data.data();
+      buffers.push_back(memory + (a.offset ? value_of(a.offset) * byte_size(k.function.params[i].dtype) : 0));
+    }
     std::vector<std::pair<expr::SymbolId, int64_t>> symbols;
     for (expr::SymbolId s : loop::free_symbols(k.function)) symbols.push_back({s, value_of(ctx_.symbol_dim(s))});
     TRY(loop::interpret(k.function, ctx_, symbols, buffers));
