@@ -80,7 +80,9 @@ Result<LoweredNode> RegionLowering::lower_outermost(const Node& n) {
   if (!late.empty()) sizes = add_temporary("sizes", DType::I64, ctx_.constant(static_cast<int64_t>(late.size())));
   for (ValueId v : n.outputs) {
     const Dim elements = elements_of(v);
-    if (!uses_inner(elements)) {
+    // One axis may be unknown of a value without elements as well.
+    const graph::Shape& shape = f_.tensor_type(v).shape;
+    if (std::none_of(shape.begin(), shape.end(), [&](Dim d) { return uses_inner(d); })) {
       add_output(v);
       continue;
     }
