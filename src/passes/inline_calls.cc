@@ -211,7 +211,8 @@ Result<graph::FunctionPtr> inline_once(const graph::FunctionPtr& f, PassContext&
     const Function* callee = find_function(c, n.attrs.string_or("callee", ""));
     if (!callee || is_recursive(c, callee)) return Sweep::Action::Keep;
     auto is_tensor = [&](ValueId v) { return sweep.tensor(v) != nullptr; };
-    if (!std::all_of(n.inputs.begin(), n.inputs.end(), is_tensor) || !std::all_of(n.outputs.begin(), n.outputs.end(), is_tensor))
+    if (!std::all_of(n.inputs.begin(), n.inputs.end(), is_tensor) ||
+        !std::all_of(n.outputs.begin(), n.outputs.end(), is_tensor))
       return Sweep::Action::Keep;
     return Inliner(c, sweep, n, *callee).run();
   });

@@ -56,7 +56,9 @@ class Unroller {
     int64_t trip = parts_.trip->const_value(), nodes = static_cast<int64_t>(parts_.body->nodes.size());
     if (trip > kMostIterations || std::max<int64_t>(trip, 0) * nodes > kMostNodes) return false;
     for (size_t i = 0; i < parts_.carried; ++i)
-      if (sweep_.type(parts_.body->params[i]).tensor() == nullptr || !(sweep_.type(parts_.body->params[i]) == sweep_.type(parts_.init(loop_, i)))) return false;
+      if (sweep_.type(parts_.body->params[i]).tensor() == nullptr ||
+          !(sweep_.type(parts_.body->params[i]) == sweep_.type(parts_.init(loop_, i))))
+        return false;
     return std::all_of(parts_.body->nodes.begin(), parts_.body->nodes.end(), [&](const Node& n) {
       const ops::OpDef* op = ops::find_op(n.op);
       bool plain = n.op == "core.const" || n.op == "core.require" || (op != nullptr && op->compute);

@@ -40,7 +40,7 @@ struct Value {
   std::shared_ptr<const Parts> parts;
   const TensorProto* pending = nullptr;  // an initialiser that nothing has used yet
   bool is_initializer = false;
-  bool broken = false;                   // the node that makes it was reported; what uses it is passed over in silence
+  bool broken = false;  // the node that makes it was reported; what uses it is passed over in silence
   LocPtr loc;
 };
 

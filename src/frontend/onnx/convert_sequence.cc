@@ -1,45 +1,17 @@
-// Sequences and optionals. A list whose elements are known stays the list of its elements for as long as positions are known
+// Sequences. A list whose elements are known stays the list of its elements for as long as positions are known
 // too: then no list is made at all.
 #include <algorithm>
 
-#include "frontend/onnx/table.h"
+#include "frontend/onnx/list_values.h"
 #include "graph/list_type.h"
 
 namespace pliant::frontend::onnx {
 namespace {
 
-using Refs = Result<std::vector<ValueRef>>;
 using graph::Type;
 
 // More pieces than these are not kept apart.
 constexpr int64_t kMostPieces = 64;
-
-ValueRef make_value(Conversion& c, ValueId id) {
-  auto v = std::make_shared<Value>();
-  v->id = id;
-  v->type = c.state().builder.peek().value(id).type;
-  v->loc = c.loc;
-  return v;
-}
-
-Refs one(ValueRef v) { return std::vector<ValueRef>{std::move(v)}; }
-Refs one(Conversion& c, ValueId id) { return one(make_value(c, id)); }
-
-ValueRef make_known(Conversion& c, DType t, int64_t n) {
-  auto v = std::make_shared<Value>();
-  v->known = std::make_shared<Known>(onnx::make_known(t, {}, {c.num(n)}));
-  v->type = graph::make_tensor_type(t, {});
-  v->loc = c.loc;
-  return v;
-}
-
-ValueRef make_parts(Conversion& c, Type type, Parts parts) {
-  auto v = std::make_shared<Value>();
-  v->type = std::move(type);
-  v->parts = std::make_shared<Parts>(std::move(parts));
-  v->loc = c.loc;
-  return v;
-}
 
 // A sequence of these; `dtype` is that of an empty one.
 Result<ValueRef> make_sequence(Conversion& c, DType dtype, std::vector<ValueRef> elements) {
@@ -62,8 +34,6 @@ Status require_tensor(Conversion& c, size_t i) {
   if (c.value(i).type.tensor() != nullptr) return ok();
   return c.fail("wrong-type", "input '" + c.value(i).name + "' is " + print(c.value(i).type) + ", not a tensor");
 }
-
-const Parts* parts(Conversion& c, size_t i) { return c.value(i).parts.get(); }
 
 // A position: known, as a Dim; or nothing, for a tensor or none at all.
 std::optional<Dim> known_position(Conversion& c, size_t i) {
@@ -89,41 +59,6 @@ void add_position(Conversion& c, size_t i, Attrs& attrs, Values& inputs) {
     attrs.set("position", *known);
   else
     inputs.push_back(c.in(i));
-}
-
-// What the model's declarations say about the ranks of elements: of the list itself, or of the tensor `more` axes larger
-// that is made of one. Bodies and branches count too.
-class DeclaredRank {
- public:
-  DeclaredRank(std::string_view list, std::string_view tensor, int64_t more) : list_(list), tensor_(tensor), more_(more) {}
-
-  std::optional<int64_t> find(const GraphProto& g) const {
-    for (const auto* infos : {&g.outputs, &g.value_info, &g.inputs})
-      for (const ValueInfoProto& v : *infos) {
-        const TypeProto& t = bottom(v.type);
-        if (!t.has_shape) continue;
-        auto rank = static_cast<int64_t>(t.shape.size());
-        if (v.name == tensor_ && &t == &v.type) return rank - more_;
-        if (v.name == list_ && &t != &v.type) return rank;
-      }
-    for (const NodeProto& n : g.nodes)
-      for (const AttributeProto& a : n.attributes)
-        for (const auto& inner : a.graphs)
-          if (auto rank = find(*inner)) return rank;
-    return std::nullopt;
-  }
-
- private:
-  static const TypeProto& bottom(const TypeProto& t) { return t.element ? bottom(*t.element) : t; }
-  std::string_view list_, tensor_;
-  int64_t more_;
-};
-
-// The attribute for lists whose type leaves the rank open.
-void add_rank(Conversion& c, int64_t more, Attrs& attrs) {
-  const Value& list = c.value(0);
-  if (graph::element_of(list.type).rank == graph::Rank::Known) return;
-  if (auto rank = DeclaredRank(list.name, c.node.outputs[0], more).find(c.state().model.graph)) attrs.set("rank", *rank);
 }
 
 Refs sequence_construct(Conversion& c) {
@@ -261,59 +196,18 @@ Refs split_to_sequence(Conversion& c) {
   return one(c, TRY(c.append("seq.split", std::move(attrs), std::move(inputs))));
 }
 
-Refs optional(Conversion& c) {
-  if (c.has(0)) {
-    if (graph::optional_element(c.value(0).type) != nullptr) return one(c.ref(0));
-    return one(make_parts(c, graph::make_optional_type(c.value(0).type), {true, {c.ref(0)}}));
-  }
-  const AttributeProto* type = c.attr("type");
-  if (type == nullptr || !type->type_proto) return c.fail("missing-input", "neither its input nor its type is given");
-  const TypeProto* t = type->type_proto.get();
-  bool is_sequence = t->kind == TypeProto::Kind::Sequence;
-  if (is_sequence) t = t->element.get();
-  auto dtype = t != nullptr && t->kind == TypeProto::Kind::Tensor ? dtype_of(t->elem_type) : std::nullopt;
-  if (!dtype) return c.fail("unsupported-type", "optionals of this type are not supported");
-  Type element{TensorType{*dtype, {}, graph::Rank::None}};
-  if (is_sequence) element = graph::make_sequence_type(std::move(element));
-  return one(make_parts(c, graph::make_optional_type(std::move(element)), {false, {}}));
-}
-
-Refs optional_get_element(Conversion& c) {
-  if (graph::optional_element(c.value(0).type) == nullptr) return one(c.ref(0));
-  if (const Parts* p = parts(c, 0); p != nullptr && p->is_present) return one(p->elements[0]);
-  Attrs attrs;
-  if (graph::optional_element(c.value(0).type)->tensor() != nullptr) add_rank(c, 0, attrs);
-  return one(c, TRY(c.append("opt.get", std::move(attrs), {c.in(0)})));
-}
-
-Refs optional_has_element(Conversion& c) {
-  if (!c.has(0)) return one(make_known(c, DType::Bool, 0));
-  if (graph::optional_element(c.value(0).type) == nullptr) return one(make_known(c, DType::Bool, 1));
-  if (const Parts* p = parts(c, 0)) return one(make_known(c, DType::Bool, p->is_present ? 1 : 0));
-  return one(c, TRY(c.append("opt.has", {}, {c.in(0)})));
-}
-
-Row row(std::string_view op, int64_t since, size_t required, ListFn list) {
-  Row r{op, since, required, nullptr};
-  r.list = list;
-  return r;
-}
-
 }  // namespace
 
 Rows sequence_rows() {
   return {
-      row("SequenceConstruct", 11, 1, &sequence_construct),
-      row("SequenceEmpty", 11, 0, &sequence_empty),
-      row("SequenceInsert", 11, 2, &sequence_insert),
-      row("SequenceErase", 11, 1, &sequence_erase),
-      row("SequenceAt", 11, 2, &sequence_at),
-      row("SequenceLength", 11, 1, &sequence_length),
-      row("ConcatFromSequence", 11, 1, &concat_from_sequence),
-      row("SplitToSequence", 11, 1, &split_to_sequence),
-      row("Optional", 15, 0, &optional),
-      row("OptionalGetElement", 15, 1, &optional_get_element),
-      row("OptionalHasElement", 15, 0, &optional_has_element),
+      list_row("SequenceConstruct", 11, 1, &sequence_construct),
+      list_row("SequenceEmpty", 11, 0, &sequence_empty),
+      list_row("SequenceInsert", 11, 2, &sequence_insert),
+      list_row("SequenceErase", 11, 1, &sequence_erase),
+      list_row("SequenceAt", 11, 2, &sequence_at),
+      list_row("SequenceLength", 11, 1, &sequence_length),
+      list_row("ConcatFromSequence", 11, 1, &concat_from_sequence),
+      list_row("SplitToSequence", 11, 1, &split_to_sequence),
   };
 }
 

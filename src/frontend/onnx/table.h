@@ -52,6 +52,7 @@ Rows vision_rows();
 Rows random_rows();
 Rows loss_rows();
 Rows sequence_rows();
+Rows optional_rows();
 
 // The row that holds for an operator at an opset, or null.
 const Row* find_row(std::string_view domain, std::string_view op, int64_t opset);
