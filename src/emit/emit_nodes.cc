@@ -83,7 +83,7 @@ Status Emitter::emit_lowered(const Node& n, lower::LoweredNode low) {
   std::vector<Storage> temporaries;
   for (const lower::Temporary& t : low.temporaries) temporaries.push_back(new_buffer(bytes_of(t.dtype, t.shape)));
   for (ValueId v : n.outputs)
-    if (low.reads.empty() || all_known(bytes_of(f_.tensor_type(v)))) define_value(v, true);
+    if (low.reads.empty() || all_known(f_.tensor_type(v))) define_value(v, true);
   emit_calls(n, low.kernels, temporaries);
   if (low.reads.empty()) return ok();
   const uint32_t epoch = new_epoch();
