@@ -93,7 +93,7 @@ pliant_status Interpreter::run_code() {
 }
 
 pliant_status Interpreter::plan(uint32_t epoch) {
-  PLIANT_TRY(place_epoch(model_, state_, *frame_, epoch));
+  PLIANT_TRY(place_epoch(model_, state_, *frame_, epoch, false));
   return state_.arena.commit(frame_->arena_end, true);
 }
 

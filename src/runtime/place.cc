@@ -60,37 +60,64 @@ void plan(const Model& model, State& state, const Frame& frame, uint32_t epoch, 
   cache.number = ++state.placements;
 }
 
+// The sizes that the epoch's buffers need now, multiples of the alignment.
+pliant_status measure(const Model& model, const Frame& frame, uint32_t epoch, std::vector<uint64_t>& sizes) {
+  sizes.clear();
+  for (uint32_t b : frame.code->epochs[epoch]) {
+    const artifact::Int& size = model.program.buffers[frame.code->first_buffer + b].bytes;
+    const int64_t bytes = size.is_slot ? frame.slots[size.value] : size.value;
+    if (bytes < 0 || static_cast<uint64_t>(bytes) > kMostBytes)
+      return bad_buffer(model, frame.code->first_buffer + b, bytes);
+    sizes.push_back(round_up(static_cast<uint64_t>(bytes), kAlignment));
+  }
+  return PLIANT_OK;
+}
+
+// Whether buffers of these sizes may lie where those of the last placement lay without much waste.
+bool fits(const std::vector<uint64_t>& sizes, const EpochCache& cache) {
+  uint64_t needed = 0, there = 0;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] > cache.sizes[i]) return false;
+    needed += sizes[i];
+    there += cache.sizes[i];
+  }
+  return there <= needed + needed / 4 + 1024;
+}
+
+// Sizes that changed get room to grow, so that an iteration of a loop rarely plans again.
+void set_sizes(const std::vector<uint64_t>& sizes, bool exact, EpochCache& cache) {
+  for (size_t i = 0; i < sizes.size(); ++i)
+    cache.sizes[i] = exact || cache.sizes[i] == sizes[i] ? sizes[i] : round_up(sizes[i] + sizes[i] / 8, kAlignment);
+}
+
 }  // namespace
 
-pliant_status place_epoch(const Model& model, State& state, Frame& frame, uint32_t epoch) {
+pliant_status place_epoch(const Model& model, State& state, Frame& frame, uint32_t epoch, bool exact) {
   const std::vector<uint32_t>& ids = frame.code->epochs[epoch];
   EpochCache& cache = state.epochs[frame.function][epoch];
+  const uint64_t end = frame.arena_end;
   for (size_t e = epoch; e < frame.code->epochs.size(); ++e) frame.planned[e] = 0;
   uint64_t before = 0;
   for (uint32_t e = epoch; e > 0 && before == 0; --e) before = frame.planned[e - 1];
-  bool same = cache.number != 0 && cache.before == before;
-  for (size_t i = 0; i < ids.size(); ++i) {
-    const artifact::Int& size = model.program.buffers[frame.code->first_buffer + ids[i]].bytes;
-    const int64_t bytes = size.is_slot ? frame.slots[size.value] : size.value;
-    if (bytes < 0 || static_cast<uint64_t>(bytes) > kMostBytes) {
-      cache.number = 0;
-      return bad_buffer(model, frame.code->first_buffer + ids[i], bytes);
-    }
-    const uint64_t rounded = round_up(static_cast<uint64_t>(bytes), kAlignment);
-    same = same && cache.sizes[i] == rounded;
-    cache.sizes[i] = rounded;
-  }
-  if (!same) {
+  std::vector<uint64_t>& sizes = state.planner_sizes;
+  PLIANT_TRY(measure(model, frame, epoch, sizes));
+  const bool follows = cache.number != 0 && cache.before == before;
+  if (!follows || !(sizes == cache.sizes || (!exact && fits(sizes, cache)))) {
+    set_sizes(sizes, exact || !follows, cache);
     plan(model, state, frame, epoch, cache);
     cache.before = before;
   }
   for (size_t i = 0; i < ids.size(); ++i) frame.buffers[ids[i]] = {frame.arena_begin + cache.offsets[i], cache.sizes[i]};
   frame.planned[epoch] = cache.number;
-  frame.arena_end = std::max(frame.arena_end, frame.arena_begin + cache.top);
+  frame.arena_end = std::max(end, frame.arena_begin + cache.top);
   if (frame.arena_end > kMostBytes)
     return fail(PLIANT_OUT_OF_MEMORY, "no memory for %" PRIu64 " bytes of intermediate tensors", frame.arena_end);
   if (frame.arena_end > state.budget.arena) {
-    if (frame.arena_end - state.budget.arena > state.budget.left()) return over_limit(model, state, frame, epoch);
+    if (frame.arena_end - state.budget.arena > state.budget.left()) {
+      if (exact) return over_limit(model, state, frame, epoch);
+      frame.arena_end = end;
+      return place_epoch(model, state, frame, epoch, true);
+    }
     state.budget.arena = frame.arena_end;
   }
   return PLIANT_OK;

@@ -76,7 +76,7 @@ class State {
   int32_t* stop = &own_stop;
   Planner planner;
   std::vector<Interval> planner_work;
-  std::vector<uint32_t> planner_ids;
+  std::vector<uint64_t> planner_sizes;
   std::vector<std::vector<EpochCache>> epochs;  // of each function
   uint64_t placements = 0;                      // numbers given so far
   std::vector<int64_t> default_shapes;          // room for the shapes of inputs that take their default

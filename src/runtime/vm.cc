@@ -130,7 +130,7 @@ class Run {
       switch (in.op) {
         case Opcode::Shape: PLIANT_TRY(run_shape(model_, in.a, state_.slots.data())); break;
         case Opcode::Plan:
-          PLIANT_TRY(place_epoch(model_, state_, frame, in.a));
+          PLIANT_TRY(place_epoch(model_, state_, frame, in.a, true));
           PLIANT_TRY(state_.arena.commit(frame.arena_end, false));
           break;
         case Opcode::Call:
