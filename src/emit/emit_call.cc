@@ -59,6 +59,10 @@ uint32_t Emitter::function_index(const Node& n) {
 }
 
 Status Emitter::emit_call(const Node& n) {
+  auto is_tensor = [&](ValueId value) { return !is_list(value); };
+  if (!std::all_of(n.inputs.begin(), n.inputs.end(), is_tensor) ||
+      !std::all_of(n.outputs.begin(), n.outputs.end(), is_tensor))
+    return make_error("unsupported-type", describe(n.loc), "calls with sequences and optionals are not supported");
   artifact::InvokeDesc v;
   v.function = function_index(n);
   v.where = describe(n.loc);

@@ -128,7 +128,7 @@ void Emitter::move_lists(const std::vector<ListMove>& moves) {
 }
 
 std::vector<Emitter::ListMove> Emitter::list_moves(const graph::Region& from, size_t first,
-                                                  const std::vector<ValueId>& to) const {
+                                                   const std::vector<ValueId>& to) const {
   std::vector<ListMove> moves;
   for (size_t k = 0; first + k < from.results.size() && k < to.size(); ++k) {
     ValueId v = from.results[first + k];
