@@ -10,6 +10,7 @@
 #include "ops/op.h"
 #include "passes/pass.h"
 #include "passes/rewrite/constants.h"
+#include "passes/rewrite/known.h"
 #include "passes/rewrite/liveness.h"
 #include "passes/rewrite/sweep.h"
 
@@ -117,7 +118,22 @@ class Folder {
     if (n.op == "array.reshape") return {with_shape(inputs[0], sizes_of(*sweep_.tensor(n.outputs[0])))};
     if (n.op == "array.transpose") return {permute(*inputs[0], n.attrs.ints_or("perm", {}))};
     if (n.op == "math.identity") return {inputs[0]};
+    if (n.op == "array.slice") return rows_of(n, *inputs[0]);
     return {};
+  }
+
+  // Consecutive rows: one direction of the weights of a recurrent layer, for one.
+  std::vector<ConstantPtr> rows_of(const Node& n, const graph::ConstantData& c) {
+    auto starts = known_ints(n.attrs, "starts"), axes = known_ints(n.attrs, "axes");
+    std::vector<int64_t> steps = n.attrs.ints_or("steps", {});
+    if (!starts || !axes || axes->size() != 1 || (*axes)[0] != 0 || (!steps.empty() && steps[0] != 1)) return {};
+    int64_t start = (*starts)[0], rows = c.shape[0];
+    std::vector<int64_t> sizes = sizes_of(*sweep_.tensor(n.outputs[0]));
+    if (start < 0) start += rows;
+    if (start < 0 || rows == 0 || start + sizes[0] > rows) return {};
+    size_t row = c.bytes / static_cast<size_t>(rows);
+    return {graph::make_constant(c.dtype, sizes, c.data + static_cast<size_t>(start) * row,
+                                 static_cast<size_t>(sizes[0]) * row)};
   }
 
   // The reference result of a function of this one node. Where the reference reports a fault the model has it at run time
