@@ -99,10 +99,21 @@ bool steps_by_one(expr::Context& ctx, Scalar b, SymbolId var) {
   return true;
 }
 
+// Whether neighbouring columns read other elements, as those of a matrix do and the windows of a convolution do not.
+bool columns_are_apart(expr::Context& ctx, Scalar b, SymbolId column, Dim length) {
+  for (Scalar l : expr::loads_of(b)) {
+    auto s = stride_in(ctx, l->index[0], column);
+    if (!s || !ctx.proves_less_equal(length, *s)) return false;
+  }
+  return true;
+}
+
 // One row, whose other factor is contiguous along the sum: products of two vectors, which no tile reads twice.
 bool is_dot_products(const Problem& p, const Factors& f) {
   if (!f.row.extent.is_const(1) || is_constant_operand(p, f.b) || steps_by_one(p.ctx, f.b, f.col.var)) return false;
-  return std::any_of(f.reduce.begin(), f.reduce.end(), [&](const Loop& l) { return steps_by_one(p.ctx, f.b, l.var); });
+  return std::any_of(f.reduce.begin(), f.reduce.end(), [&](const Loop& l) {
+    return !l.extent.is_const(1) && steps_by_one(p.ctx, f.b, l.var) && columns_are_apart(p.ctx, f.b, f.col.var, l.extent);
+  });
 }
 
 bool is_contraction(const Problem& p, const StageList& list, size_t i) {

@@ -353,3 +353,16 @@ def conditional_append():
 
 def test_append_in_an_arm():
     check(conditional_append(), [{"n": np.int64(n), "row": normal(1, 3), "init": normal(m, 3)} for n, m in ((0, 2), (1, 0), (2, 1), (20, 3))], rtol=1e-4)
+
+
+def test_branches_of_different_ranks():
+    """What follows goes on in each arm; an output of the model has the rank that its run gives."""
+    g = models.Graph()
+    then, otherwise = Body(), Body()
+    then("ReduceSum", "x", keepdims=0, name="p")
+    otherwise("Mul", "x", "x", name="q")
+    g("If", "c", name="o", then_branch=then.graph([], [("p", F32, None)]), else_branch=otherwise.graph([], [("q", F32, None)]))
+    g("Exp", "o", name="e")
+    g("ReduceMean", "e", name="s", keepdims=0)
+    model = g.model([("c", BOOL, []), ("x", F32, ["m", 2])], [("e", F32, None), ("s", F32, None)])
+    check(model, [{"c": np.bool_(c), "x": normal(m, 2)} for c in (True, False) for m in (1, 3)])

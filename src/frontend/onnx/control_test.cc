@@ -131,9 +131,8 @@ TEST(If, BranchesOfOtherRanksTakeWhatFollowsAlong) {
   EXPECT_EQ(yes.ifs, 1u);
   EXPECT_EQ(values_of<float>(yes.results[0]), std::vector<float>{-3});
   EXPECT_EQ(values_of<float>(no.results[0]), std::vector<float>{-3});
-  std::string text = error_of(model(graph_of({if_node("flag", {"y"}, then, otherwise)}, {"y"})));
-  EXPECT_NE(text.find("node \"choice\" (onnx.If)"), std::string::npos) << text;
-  EXPECT_NE(text.find("f32[1, n] and as f32[n]"), std::string::npos) << text;
+  // At the model's outputs there is nothing to go on with: they are optionals, whose tensors have the rank of the run.
+  EXPECT_EQ(error_of(model(graph_of({if_node("flag", {"y"}, then, otherwise)}, {"y"}))), "no error");
 }
 
 // The inner If's ranks differ up to the end of its branch, and only the outer If's follower makes them one type.

@@ -5,6 +5,7 @@
 
 #include "frontend/onnx/importer.h"
 #include "graph/control.h"
+#include "graph/list_type.h"
 
 namespace pliant::frontend::onnx {
 namespace {
@@ -82,6 +83,21 @@ std::shared_ptr<const Known> join_known(const Known* a, const Known* b, std::opt
   return std::make_shared<const Known>(std::move(out));
 }
 
+// The outputs that are tensors of one element type in both branches, but of different ranks, or in optionals already.
+std::vector<size_t> outputs_of_other_ranks(const std::vector<ValueRef>& a, const std::vector<ValueRef>& b) {
+  std::vector<size_t> out;
+  for (size_t k = 0; k < std::min(a.size(), b.size()); ++k) {
+    auto tensor = [](const graph::Type& t) {
+      return graph::optional_element(t) ? graph::optional_element(t)->tensor() : t.tensor();
+    };
+    const TensorType *x = tensor(a[k]->type), *y = tensor(b[k]->type);
+    if (x == nullptr || y == nullptr || x->dtype != y->dtype) continue;
+    const bool lists = graph::is_list(a[k]->type) || graph::is_list(b[k]->type);
+    if (lists || x->shape.size() != y->shape.size()) out.push_back(k);
+  }
+  return out;
+}
+
 }  // namespace
 
 struct Importer::Branch {
@@ -141,13 +157,23 @@ void Importer::import_if(Conversion& c, Frame& frame) {
     c.require_equal(c.count(c.shape(0)), c.num(1), "the condition has {a} elements, not one");
     condition.value = c.in(0);
   }
-  for (size_t depth = 0;; ++depth) {
+  for (size_t depth = 0;;) {
+    any_rank_.node = nullptr;
     std::optional<Error> differ = import_branches(c, condition, frame, depth);
     if (!differ || extends_) return;
-    if (rest_of(frame, depth + 1).size() > depth) continue;
+    if (rest_of(frame, depth + 1).size() > depth) {
+      ++depth;
+      continue;
+    }
     if (is_in_extensible_branch(frame)) {
       extends_ = true;
       return;
+    }
+    // The branches end with the model's outputs: those of different ranks become optionals, whose tensors have any rank.
+    if (depth > 0 && rest_of(frame, depth).back()->gives_results && !any_rank_.outputs.empty()) {
+      any_rank_.node = &c.node;
+      differ = import_branches(c, condition, frame, depth);
+      if (!differ) return;
     }
     report(std::move(*differ));
     return bind_broken(c.node, *frame.scope);
@@ -184,7 +210,10 @@ std::optional<Error> Importer::import_branches(Conversion& c, const ops::Conditi
     extends_ = false;
     return c.fail("arms-differ", "its branches give values of different types");
   }
-  if (!ids.ok() && ids.error().diagnostics[0].id == "arms-differ") return std::move(ids.error());
+  if (!ids.ok() && ids.error().diagnostics[0].id == "arms-differ") {
+    any_rank_.outputs = outputs_of_other_ranks(then.outputs, otherwise.outputs);
+    return std::move(ids.error());
+  }
   if (!ids.ok() || (then.failed && otherwise.failed)) {
     if (!ids.ok()) report(std::move(ids.error()));
     report({std::move(then.faults)});
@@ -213,6 +242,9 @@ Result<std::optional<Values>> Importer::import_branch(Conversion& c, Frame& fram
     branch.outputs = outputs.take();
     ids.emplace();
     for (const ValueRef& v : branch.outputs) ids->push_back(materialise(state_, *v));
+    for (size_t k : any_rank_.node == &c.node ? any_rank_.outputs : std::vector<size_t>{})
+      if (branch.outputs[k]->type.tensor() != nullptr)
+        (*ids)[k] = TRY(append_nodes(state_, "opt.some", {}, {(*ids)[k]}, 1, c.loc))[0];
   } else {
     branch.faults.assign(state_.errors.begin() + static_cast<int64_t>(errors_before), state_.errors.end());
     state_.errors.resize(errors_before);

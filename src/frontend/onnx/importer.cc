@@ -351,6 +351,7 @@ Result<graph::Module> Importer::run(const ImportOptions& options) {
   add_initializers(model_.graph, scope);
   if (!state_.errors.empty()) return Error{state_.errors};
   Frame frame{&model_.graph.nodes, output_names(model_.graph), &scope};
+  frame.gives_results = true;
   import_graph(frame);
   report_unsupported();
   if (!state_.errors.empty()) return Error{state_.errors};

@@ -37,6 +37,8 @@ struct Frame {
   bool passed_over = false;
   // The region is an arm that can be imported again together with what follows it.
   bool is_extensible = false;
+  // The outputs are the model's.
+  bool gives_results = false;
 };
 
 class Importer {
@@ -126,6 +128,11 @@ class Importer {
   // A branch's import stops: the If around it has to go on into what follows it.
   bool extends_ = false;
   int64_t repeated_ = 0;  // nodes imported into both branches of an If
+  // Which outputs of the model the branches of an If give with different ranks, and the If once they are optionals.
+  struct {
+    const NodeProto* node = nullptr;
+    std::vector<size_t> outputs;
+  } any_rank_;
 };
 
 }  // namespace pliant::frontend::onnx
