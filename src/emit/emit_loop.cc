@@ -253,6 +253,7 @@ Status Emitter::emit_loop(const Node& n) {
   }
   start_epoch(epoch);
   claim_places(n, loop, state);
+  share_lists(body);
   TRY(emit_nodes(body.nodes, &body));
   if (!diverges) {
     finish_scans(n, loop, state);

@@ -137,13 +137,28 @@ std::vector<Emitter::ListMove> Emitter::list_moves(const graph::Region& from, si
   return moves;
 }
 
+void Emitter::share_lists(const graph::Region& body) {
+  for (size_t k = 0; k + 1 < body.results.size() && k < body.params.size(); ++k) {
+    ValueId param = body.params[k], next = body.results[k + 1];
+    if (!is_list(param) || std::count(body.results.begin(), body.results.end(), next) != 1) continue;
+    size_t at = 0;
+    while (at < body.nodes.size() && !holds(body.nodes[at].outputs, next)) ++at;
+    if (at == body.nodes.size() || (body.nodes[at].op != "seq.insert" && body.nodes[at].op != "seq.erase")) continue;
+    bool is_read_later = holds(body.results, param);
+    for (size_t i = at + 1; i < body.nodes.size(); ++i) is_read_later |= uses(body.nodes[i], param);
+    if (is_read_later) continue;
+    lists_[next] = list_of(param);
+    shared_lists_.insert(param);
+  }
+}
+
 void Emitter::drop_lists(const std::vector<Node>& nodes, size_t i, const graph::Region* region) {
   if (lists_.empty() || (region == nullptr && &nodes != &f_.nodes)) return;
   const std::vector<ValueId>& results = region != nullptr ? region->results : f_.results;
   std::set<ValueId> candidates(nodes[i].outputs.begin(), nodes[i].outputs.end());
   add_reads(nodes[i], candidates);
   for (ValueId v : candidates) {
-    if (v == kNoValue || !lists_.count(v)) continue;
+    if (v == kNoValue || !lists_.count(v) || shared_lists_.count(v)) continue;
     bool is_needed = holds(results, v);
     for (size_t k = i + 1; !is_needed && k < nodes.size(); ++k) is_needed = uses(nodes[k], v);
     // What comes from an enclosing scope may be used in the next iteration.

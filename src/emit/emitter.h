@@ -164,6 +164,8 @@ class Emitter {
   void move_lists(const std::vector<ListMove>& moves);
   // The moves of the lists among the results of `from`, from the first on, to `to`. What the region made is used up.
   std::vector<ListMove> list_moves(const graph::Region& from, size_t first, const std::vector<ValueId>& to) const;
+  // A carried list that the body changes last of all and then yields is changed where its param lies.
+  void share_lists(const graph::Region& body);
   // The lists that `nodes[i]` was the last to use are let go; `region` is where the nodes are, unless the function's own.
   void drop_lists(const std::vector<Node>& nodes, size_t i, const graph::Region* region);
   void describe_list(artifact::TensorDesc& d, ValueId v);
@@ -207,6 +209,7 @@ class Emitter {
   std::vector<OpenLoop> open_loops_;
   std::set<size_t> required_;  // obligations that have been emitted
   std::map<ValueId, uint32_t> lists_;
+  std::set<ValueId> shared_lists_;  // params whose register is that of what they become
   std::vector<uint32_t> uses_;                         // of each value, by nodes and results
   std::map<const Node*, lower::LoweredNode> lowered_;  // nodes that a chain was tried with
   std::set<const Node*> alone_;                        // nodes whose chain was not possible
