@@ -23,7 +23,8 @@ void add_compile_options(CLI::App& app, CompileArgs& a, bool with_shapes) {
 
 void add_run_options(CLI::App& app, RunArgs& a) {
   app.add_option("MODEL", a.compile.model, "an artifact, or a model to compile first")->required();
-  app.add_option("--input", a.inputs, "NAME=FILE.npy, of a sequence NAME=FILE.npy,FILE.npy; inputs without a file get seeded random values");
+  app.add_option("--input", a.inputs,
+                 "NAME=FILE.npy, of a sequence NAME=FILE.npy,FILE.npy; inputs without a file get seeded random values");
   app.add_option("--shape", a.shapes, "'data=1x3x224x224;4x3x224x224': alternatives run one after the other");
   app.add_option("--dim", a.dims, "values of symbols, once for each shape: batch=1,seq=37");
   app.add_option("--threads", a.threads, "0: as many as this process may use")->check(CLI::NonNegativeNumber);
@@ -50,7 +51,8 @@ int parse_and_run(int argc, char** argv) {
   VerifyArgs verify_args;
 
   CLI::App* c = app.add_subcommand("compile", "Compile a model into one artifact for every shape");
-  c->add_option("MODEL", compile_args.model, "an .onnx file, or a module in the text of the graph IR, an .ir file")->required();
+  c->add_option("MODEL", compile_args.model, "an .onnx file, or a module in the text of the graph IR, an .ir file")
+      ->required();
   c->add_option("-o,--output", output, "the artifact to write")->required();
   c->add_option("--threads", compile_args.threads, "for compiling; 0: all")->check(CLI::NonNegativeNumber);
   add_compile_options(*c, compile_args, true);
