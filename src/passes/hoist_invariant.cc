@@ -7,6 +7,8 @@
 //       %6 = math.add(%4, %5) : f32[4]                   %6 = math.add(%4, %2) : f32[4]
 //       yield %7, %6                                     yield %7, %6
 //     }                                                }
+#include <algorithm>
+
 #include "graph/visit.h"
 #include "ops/op.h"
 #include "passes/pass.h"
@@ -18,6 +20,9 @@ namespace {
 using graph::Node;
 using graph::Region;
 using graph::ValueId;
+
+// Columns that lie together: a multiple of the tiles of all targets.
+constexpr int64_t kPanel = 32;
 
 // Cheaper in each reader than as a tensor of its own.
 bool repeats_elements(const std::string& op) {
@@ -91,39 +96,57 @@ class Hoister {
 
   Result<LoopSweep::Action> apply(Node& loop, const Region& body, const std::vector<bool>& moves,
                                   const std::unordered_set<ValueId>& inside) {
-    Region rest;
-    rest.params = body.params;
-    rest.results = body.results;
-    bool changed = false;
+    for (size_t i = 0; i < body.nodes.size(); ++i)
+      if (moves[i]) sweep_.append(body.nodes[i]);
+    std::unordered_map<size_t, ValueId> panels;
+    for (size_t i = 0; i < body.nodes.size(); ++i)
+      if (!moves[i] && is_read_against_rows(body.nodes[i], inside)) panels[i] = TRY(make_panels(body.nodes[i]));
+    if (panels.empty() && std::none_of(moves.begin(), moves.end(), [](bool m) { return m; })) return LoopSweep::Action::Keep;
+    graph::FunctionBuilder& b = sweep_.builder();
+    b.begin_region(body.params);
     for (size_t i = 0; i < body.nodes.size(); ++i) {
-      Node n = body.nodes[i];
-      changed = changed || moves[i];
-      if (moves[i]) {
-        sweep_.append(std::move(n));
-        continue;
-      }
-      bool turned = n.op == "nn.matmul" && TRY(turn_weight(n, inside));
-      changed = changed || turned;
-      rest.nodes.push_back(std::move(n));
+      if (moves[i]) continue;
+      if (panels.count(i) != 0)
+        TRY(append_panel_product(body.nodes[i], panels[i]));
+      else
+        b.append(body.nodes[i]);
     }
-    if (!changed) return LoopSweep::Action::Keep;
-    loop.regions[0] = std::make_shared<const Region>(std::move(rest));
+    loop.regions[0] = b.end_region(body.results);
     return LoopSweep::Action::Change;
   }
 
-  // A weight that is read against its rows is transposed once. Constants are packed when the model is compiled.
-  Result<bool> turn_weight(Node& product, const std::unordered_set<ValueId>& inside) {
+  // A product with a weight that is no constant, which would be packed when the model is compiled.
+  bool is_read_against_rows(const Node& n, const std::unordered_set<ValueId>& inside) const {
+    if (n.op != "nn.matmul" || !n.attrs.bool_or("transpose_b", false) || n.attrs.bool_or("transpose_a", false)) return false;
+    ValueId a = n.inputs[0], b = n.inputs[1];
+    return inside.count(b) == 0 && !sweep_.is_constant(b) && sweep_.shape(b).size() == 2 && sweep_.shape(a).size() <= 2;
+  }
+
+  // The rows of the weight as columns, in panels where they are whole: [rows / panel, k, panel], or [k, rows].
+  Result<ValueId> make_panels(const Node& product) {
     ValueId weight = product.inputs[1];
-    size_t rank = sweep_.shape(weight).size();
-    if (!product.attrs.bool_or("transpose_b", false) || rank < 2 || inside.count(weight) != 0 || sweep_.is_constant(weight))
-      return false;
-    std::vector<int64_t> perm(rank);
-    for (size_t k = 0; k < rank; ++k) perm[k] = static_cast<int64_t>(k);
-    std::swap(perm[rank - 2], perm[rank - 1]);
-    product.inputs[1] = TRY(
-        ops::append_node(sweep_.builder(), sweep_.ctx(), "array.transpose", {{"perm", perm}}, {weight}, 1, product.loc))[0];
-    product.attrs.erase("transpose_b");
-    return true;
+    graph::Shape shape = sweep_.shape(weight);
+    expr::Context& ctx = sweep_.ctx();
+    if (!shape[0].is_const() || shape[0].const_value() % kPanel != 0)
+      return make("array.transpose", {{"perm", std::vector<int64_t>{1, 0}}}, {weight}, product.loc);
+    std::vector<graph::Dim> split{ctx.constant(shape[0].const_value() / kPanel), ctx.constant(kPanel), shape[1]};
+    ValueId rows = TRY(make("array.reshape", {{"shape", split}}, {weight}, product.loc));
+    return make("array.transpose", {{"perm", std::vector<int64_t>{0, 2, 1}}}, {rows}, product.loc);
+  }
+
+  Status append_panel_product(const Node& product, ValueId panels) {
+    graph::Attrs attrs = product.attrs;
+    attrs.erase("transpose_b");
+    ValueId v = TRY(make("nn.matmul", std::move(attrs), {product.inputs[0], panels}, product.loc));
+    if (sweep_.shape(v).size() == 3)
+      v = TRY(make("array.transpose", {{"perm", std::vector<int64_t>{1, 0, 2}}}, {v}, product.loc));
+    graph::Shape shape = sweep_.shape(product.outputs[0]);
+    sweep_.builder().append(Node{"array.reshape", {{"shape", std::move(shape)}}, {v}, product.outputs, {}, product.loc});
+    return ok();
+  }
+
+  Result<ValueId> make(const std::string& op, graph::Attrs attrs, std::vector<ValueId> inputs, const LocPtr& loc) {
+    return TRY(ops::append_node(sweep_.builder(), sweep_.ctx(), op, std::move(attrs), std::move(inputs), 1, loc))[0];
   }
 
   LoopSweep sweep_;
