@@ -72,7 +72,11 @@ inline pliant_status Resolver::locate(const artifact::Arg& arg, const char* wher
     case Kind::Result: place = place_of(frame->results[arg.index]); break;
   }
   const int64_t offset = value(arg.byte_offset);
-  if (static_cast<uint64_t>(offset) > place.bytes) return bad_offset(where, offset, place.bytes);
+  if (static_cast<uint64_t>(offset) > place.bytes) {
+    // In a value without elements a place along one axis is nowhere, and nothing is read or written there.
+    if (place.bytes == 0 && offset >= 0 && arg.kind != Kind::Grow) return PLIANT_OK;
+    return bad_offset(where, offset, place.bytes);
+  }
   place.bytes -= static_cast<uint64_t>(offset);
   if (place.data != nullptr) place.data += offset;
   return PLIANT_OK;

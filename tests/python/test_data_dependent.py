@@ -199,3 +199,13 @@ def test_counts_keep_memory_flat():
 def resident_bytes():
     with open("/proc/self/statm") as f:
         return int(f.read().split()[1]) * 4096
+
+
+def test_joining_columns_of_no_rows():
+    """Every piece but the first begins behind the end of a result without elements."""
+    g = models.Graph()
+    y = g("Concat", g("Neg", "x"), g("Exp", "x"), axis=1)
+    exe = pliant.compile(g.model([("x", F32, ["n", 3])], [(y, F32, ["n", 6])]).SerializeToString())
+    for rows in (0, 2):
+        x = np.arange(rows * 3, dtype=np.float32).reshape(rows, 3)
+        np.testing.assert_allclose(list(exe.run({"x": x}).values())[0], np.concatenate([-x, np.exp(x)], 1), rtol=1e-5)
