@@ -135,6 +135,8 @@ TEST_F(ListOps, split) {
   EXPECT_EQ(run("seq.split", {}, {"i64[5]", "i64[2]"}, {x, make_tensor(i64({2}, {1, 3}))}),
             "the pieces of a split have 4 together but the axis has 5");
   EXPECT_EQ(run("seq.split", {}, {"i64[5]", "i64[]"}, {x, make_tensor(i64({}, {0}))}), "a piece of a split has the size 0");
+  EXPECT_EQ(run("seq.split", {{"chunk", ctx_.constant(-1)}}, {"i64[5]"}, {x}), "a piece of a split has the size -1");
+  EXPECT_EQ(type_, "seq<i64[?]>");
   EXPECT_EQ(run("seq.split", {}, {"i64[5]"}, {x}), "a split is given its sizes or its chunk");
 }
 

@@ -20,7 +20,7 @@ Types infer_types(ListContext& c) {
   if (!has_sizes && c.attr().as_dim("chunk").is_const(1) && !c.attr().as_bool("keepdims")) {
     x.shape.erase(x.shape.begin() + static_cast<std::ptrdiff_t>(axis));
   } else {
-    bool is_even = !has_sizes && c.attr().as_dim("chunk").is_const() &&
+    bool is_even = !has_sizes && c.attr().as_dim("chunk").is_const() && c.attr().as_dim("chunk").const_value() > 0 &&
                    c.ctx.divisible(x.shape[axis], c.attr().as_dim("chunk").const_value());
     x.shape[axis] = is_even ? c.attr().as_dim("chunk") : graph::any_size(c.ctx);
   }
