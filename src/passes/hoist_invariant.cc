@@ -1,5 +1,6 @@
 // Nodes of a loop's body that give the same in every iteration are computed once, before the loop. A node that may fault is
-// moved only where the loop is known to run and nothing that stays could fault or stop before it.
+// moved only where the loop is known to run and nothing that stays could fault or stop before it. Weights that a product
+// reads against their rows in every iteration are turned before the loop as well.
 //
 //   %3 = core.loop(_, %0) …                          %2 = math.exp(%1) : f32[4]
 //     region(%4: f32[4]) {                           %3 = core.loop(_, %0) …
