@@ -1,4 +1,5 @@
-// C++ over pliant.h, header only: owning handles, checked views. Failures are values: Status, and Expected<T> with ok() and value().
+// C++ over pliant.h, header only: owning handles, checked views. Failures are values: Status, and Expected<T> with ok() and
+// value().
 //
 //   auto model = pliant::rt::Model::load("model.pliant");
 //   if (!model.ok()) return report(model.error());
@@ -32,8 +33,8 @@ struct Status {
 template <class T>
 class [[nodiscard]] Expected {
  public:
-  Expected(T value) : value_(std::move(value)) {}        // NOLINT: implicit on purpose
-  Expected(Status error) : error_(std::move(error)) {}   // NOLINT
+  Expected(T value) : value_(std::move(value)) {}       // NOLINT: implicit on purpose
+  Expected(Status error) : error_(std::move(error)) {}  // NOLINT
   bool ok() const { return value_.has_value(); }
   T& value() { return *value_; }
   const T& value() const { return *value_; }
@@ -47,9 +48,12 @@ class [[nodiscard]] Expected {
 // The dtype of a C++ type; bool vectors are stored as bytes, so bool tensors come as uint8_t with PLIANT_BOOL given by hand.
 template <class T>
 constexpr pliant_dtype dtype_of() {
-  if constexpr (std::is_same_v<T, float>) return PLIANT_F32;
-  else if constexpr (std::is_same_v<T, double>) return PLIANT_F64;
-  else if constexpr (std::is_same_v<T, bool>) return PLIANT_BOOL;
+  if constexpr (std::is_same_v<T, float>)
+    return PLIANT_F32;
+  else if constexpr (std::is_same_v<T, double>)
+    return PLIANT_F64;
+  else if constexpr (std::is_same_v<T, bool>)
+    return PLIANT_BOOL;
   else {
     static_assert(std::is_integral_v<T>, "no dtype for this type");
     constexpr bool is_signed = std::is_signed_v<T>;
@@ -124,14 +128,19 @@ struct Value {
 };
 
 struct LoadOptions {
-  int threads = 0;     // 0: as many as this process may use
-  uint32_t flags = 0;  // PLIANT_LOAD_*
+  int threads = 0;            // 0: as many as this process may use
+  uint32_t flags = 0;         // PLIANT_LOAD_*
+  uint64_t memory_limit = 0;  // bytes that a run may use; 0: any number
+};
+struct RunOptions {
+  int32_t* stop = nullptr;    // the run ends soon after another thread makes this not 0
+  uint64_t memory_limit = 0;  // 0: as loaded
 };
 
 class Model {
  public:
   static Expected<Model> load(const std::string& path, LoadOptions options = {}) {
-    const pliant_load_options raw = {sizeof raw, options.threads, options.flags};
+    const pliant_load_options raw = raw_of(options);
     pliant_model* model = nullptr;
     const pliant_status status = pliant_load_file(path.c_str(), &raw, &model);
     if (status != PLIANT_OK) return Status::from(status);
@@ -139,7 +148,7 @@ class Model {
   }
   // The bytes must outlive the model.
   static Expected<Model> load(std::span<const std::byte> bytes, LoadOptions options = {}) {
-    const pliant_load_options raw = {sizeof raw, options.threads, options.flags};
+    const pliant_load_options raw = raw_of(options);
     pliant_model* model = nullptr;
     const pliant_status status = pliant_load_memory(bytes.data(), bytes.size(), &raw, &model);
     if (status != PLIANT_OK) return Status::from(status);
@@ -162,10 +171,15 @@ class Model {
   }
 
   // Any number of threads may run one model at once.
-  Expected<std::vector<Output>> run(std::span<const Input> inputs) const {
+  Expected<std::vector<Output>> run(std::span<const Input> inputs, RunOptions options = {}) const {
     const std::vector<pliant_input> raw = raw_of(inputs, true);
     std::vector<pliant_output> outs(output_count());
-    const pliant_status status = pliant_run(model_.get(), raw.data(), raw.size(), outs.data(), outs.size());
+    pliant_run_options raw_options = {};
+    raw_options.struct_size = sizeof raw_options;
+    raw_options.stop = options.stop;
+    raw_options.memory_limit = options.memory_limit;
+    const pliant_status status =
+        pliant_run_with(model_.get(), raw.data(), raw.size(), outs.data(), outs.size(), &raw_options);
     if (status != PLIANT_OK) return Status::from(status);
     std::vector<Output> result;
     result.reserve(outs.size());
@@ -203,12 +217,22 @@ class Model {
     }
     return result;
   }
-  Expected<std::vector<Output>> run(std::initializer_list<Input> inputs) const {
-    return run(std::span<const Input>(inputs.begin(), inputs.size()));
+  Expected<std::vector<Output>> run(std::initializer_list<Input> inputs, RunOptions options = {}) const {
+    return run(std::span<const Input>(inputs.begin(), inputs.size()), options);
   }
+  // Ends the runs that are in flight now: they fail with PLIANT_CANCELLED.
+  void cancel() const { pliant_cancel(model_.get()); }
   pliant_model* get() const { return model_.get(); }
 
  private:
+  static pliant_load_options raw_of(const LoadOptions& options) {
+    pliant_load_options raw = {};
+    raw.struct_size = sizeof raw;
+    raw.threads = options.threads;
+    raw.flags = options.flags;
+    raw.memory_limit = options.memory_limit;
+    return raw;
+  }
   static std::vector<pliant_input> raw_of(std::span<const Input> inputs, bool named) {
     std::vector<pliant_input> raw;
     raw.reserve(inputs.size());

@@ -23,5 +23,25 @@ TEST(wrapper, runs_and_reports) {
   EXPECT_FALSE(rt::Model::load("/no/such/file").ok());
 }
 
+TEST(wrapper, stops_and_limits) {
+  const std::vector<std::byte> file = file_of(add_chain(2));
+  rt::LoadOptions load;
+  load.memory_limit = 100;
+  auto model = rt::Model::load(std::span<const std::byte>(file), load);
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  const std::vector<float> a(64);
+  const rt::Input inputs[] = {rt::Input::of("a", a, {8, 8}), rt::Input::of("b", a, {8, 8})};
+  EXPECT_EQ(model.value().run(inputs).error().code, PLIANT_OUT_OF_MEMORY);
+  rt::RunOptions options;
+  options.memory_limit = 1000;
+  EXPECT_TRUE(model.value().run(inputs, options).ok());
+  int32_t stop = 1;
+  options.stop = &stop;
+  EXPECT_EQ(model.value().run(inputs, options).error().code, PLIANT_CANCELLED);
+  model.value().cancel();
+  stop = 0;
+  EXPECT_TRUE(model.value().run(inputs, options).ok());
+}
+
 }  // namespace
 }  // namespace pliant::runtime::fixture
