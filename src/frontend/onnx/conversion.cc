@@ -174,6 +174,7 @@ Result<std::vector<double>> Conversion::const_reals(size_t i, const std::string&
 }
 
 Result<std::vector<Dim>> Conversion::dims(size_t i, const std::string& what) {
+  if (!has(i)) return fail("missing-input", what + " are missing");
   if (value(i).type.tensor() == nullptr) return fail("wrong-type", what + " ('" + value(i).name + "') must be a tensor");
   if (const Known* k = known(i)) {
     if (auto d = k->dims()) return *d;

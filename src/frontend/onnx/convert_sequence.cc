@@ -64,6 +64,7 @@ void add_position(Conversion& c, size_t i, Attrs& attrs, Values& inputs) {
 Refs sequence_construct(Conversion& c) {
   std::vector<ValueRef> elements;
   for (size_t i = 0; i < c.input_count(); ++i) {
+    if (!c.has(i)) return c.fail("missing-input", "input " + std::to_string(i) + " is missing");
     TRY(require_tensor(c, i));
     elements.push_back(c.ref(i));
   }
