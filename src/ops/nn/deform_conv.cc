@@ -10,7 +10,7 @@ Tensors compute(DefineContext& c) {
   TRY(require_domain(c, 0, kFloats));
   for (size_t k : {size_t{1}, size_t{2}, size_t{3}, size_t{4}})
     if (c.has(k)) TRY(c.require_same_dtype(0, k));
-  if (x->rank() != 4 || w->rank() != 4 || offset->rank() != 4)
+  if (x->rank() != 4 || w->rank() != 4 || offset->rank() != 4 || (c.has(4) && c.in(4)->rank() != 4))
     return c.fail("unsupported-shape", "a deformable convolution takes tensors of rank 4");
   int64_t group = c.attr().as_int("group"), offset_group = c.attr().as_int("offset_group");
   if (group < 1 || offset_group < 1) return c.fail("bad-attribute", "groups must be positive");
@@ -20,8 +20,13 @@ Tensors compute(DefineContext& c) {
   TRY(c.require_equal(x->shape[1], group_in * group, "the input's channels and those of the weight times group"));
   TRY(c.require_equal(offset->shape[1], taps * (2 * offset_group), "the channels of the offsets"));
   std::vector<Dim> out = window.output(), shape{x->shape[0], w->shape[0], out[0], out[1]};
+  TRY(c.require_equal(offset->shape[0], x->shape[0], "the batch of the offsets"));
   for (size_t k : {size_t{0}, size_t{1}})
     TRY(c.require_equal(offset->shape[k + 2], out[k], "a spatial axis of the offsets"));
+  if (c.has(4)) {
+    const std::vector<Dim> mask{x->shape[0], taps * offset_group, out[0], out[1]};
+    for (size_t k = 0; k < 4; ++k) TRY(c.require_equal(c.in(4)->shape[k], mask[k], "an axis of the mask"));
+  }
   if (c.has(3)) TRY(require_bias(c, 3, w->shape[0]));
   DType work = wide(x->dtype);
   Tensor sum = c.te().reduce(
