@@ -174,6 +174,7 @@ std::optional<std::vector<Dim>> known_pieces(Conversion& c, int64_t axis) {
 
 Refs split_to_sequence(Conversion& c) {
   TRY(require_tensor(c, 0));
+  if (c.has(1)) TRY(require_tensor(c, 1));
   int64_t axis = TRY(c.axis(c.int_attr("axis", 0), c.rank(0)));
   bool keeps = c.has(1) || c.bool_attr("keepdims", true);
   if (auto sizes = known_pieces(c, axis)) {
