@@ -217,3 +217,38 @@ def test_random_model(seed):
             assert len(got[1]) == len(want[1])
             for g, w in zip(got[1], want[1]):
                 np.testing.assert_allclose(g, w, rtol=1e-6)
+
+
+def scramble(graph, rng, names=()):
+    """Other inputs, operators and axes than the nodes had, mostly of types that they do not take."""
+    names = [*names, *(i.name for i in graph.input)]
+    for node in graph.node:
+        for k in range(len(node.input)):
+            chance = rng.random()
+            if chance < 0.12 and names:
+                node.input[k] = rng.choice(names)
+            elif chance > 0.98:
+                node.input[k] = ""
+        if rng.random() < 0.03:
+            node.op_type = rng.choice(["SequenceAt", "SequenceInsert", "OptionalGetElement", "ConcatFromSequence", "SplitToSequence",
+                                       "Identity", "Relu", "SequenceLength", "Loop", "If", "SequenceMap", "Shape", "Cast", "NonZero"])
+        for a in node.attribute:
+            if a.HasField("g"):
+                scramble(a.g, rng, names)
+            if a.name == "axis" and rng.random() < 0.3:
+                a.i = rng.choice([-3, -1, 1, 2, 7])
+        names += node.output
+    for output in graph.output:
+        if rng.random() < 0.05 and names:
+            output.name = rng.choice(names)
+
+
+@pytest.mark.parametrize("start", range(0, 5 * COUNT, 20))
+def test_scrambled_models_are_compiled_or_refused(start):
+    for seed in range(start, start + 20):
+        model = make(seed)
+        scramble(model.graph, random.Random(seed))
+        try:
+            pliant.compile(model, progress=False, check_passes=True)
+        except pliant.CompileError:
+            continue
