@@ -57,8 +57,9 @@ Result<TensorType> ListContext::read(const TensorType& element) const {
   if (out.rank == Rank::None)
     return fail("unknown-rank", "how many axes an element has cannot be told: nothing is ever put into the list");
   if (out.rank == Rank::Any)
-    return fail("unknown-rank", "how many axes an element has is not known; declare the shape of the list's tensors, or of "
-                                "this output, in the model");
+    return fail("unknown-rank",
+                "how many axes an element has is not known; declare the shape of the list's tensors, or of "
+                "this output, in the model");
   for (Dim& d : out.shape)
     if (graph::is_any_size(d)) d = fresh_dim();
   return out;
