@@ -148,6 +148,11 @@ Status Recurrence::read_attributes() {
     TRY(require_equal(shape[0], e_.ctx.constant(directions_), "directions in the weights of a recurrent layer"));
     TRY(require_equal(shape[1], e_.ctx.constant(cell_.gates * hidden_), "rows in the weights of a recurrent layer"));
   }
+  TRY(require_equal(e_.type(input(2)).shape[2], e_.ctx.constant(hidden_),
+                    "columns in the recurrent weights and hidden size"));
+  for (size_t i : {size_t{5}, size_t{6}})
+    if (input(i) != kNoValue)
+      TRY(require_equal(e_.type(input(i)).shape[2], e_.ctx.constant(hidden_), "sizes of an initial state and hidden size"));
   return ok();
 }
 
