@@ -209,7 +209,7 @@ class Emitter {
   std::vector<OpenLoop> open_loops_;
   std::set<size_t> required_;  // obligations that have been emitted
   std::map<ValueId, uint32_t> lists_;
-  std::set<ValueId> shared_lists_;  // params whose register is that of what they become
+  std::set<ValueId> shared_lists_;                     // params whose register is that of what they become
   std::vector<uint32_t> uses_;                         // of each value, by nodes and results
   std::map<const Node*, lower::LoweredNode> lowered_;  // nodes that a chain was tried with
   std::set<const Node*> alone_;                        // nodes whose chain was not possible

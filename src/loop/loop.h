@@ -6,8 +6,9 @@
 // Select or an If whose condition is false is not performed. A For runs `extent` times with var = 0 … extent-1, and not at
 // all when extent <= 0. A While runs with var = 0, 1 … as long as var < extent (where there is one) and then its condition
 // (where there is one) holds; the condition is evaluated before every iteration and once after the last, so its loads are in
-// bounds then too. A Let evaluates its Dim once, before its body. Iterations of Parallel and Vector loops are independent, except that a Vector loop may carry a
-// Reduce store. Integer and float arithmetic is that of expr/expr.h; a `Reduce` store may be reassociated, nothing else may.
+// bounds then too. A Let evaluates its Dim once, before its body. Iterations of Parallel and Vector loops are independent,
+// except that a Vector loop may carry a Reduce store. Integer and float arithmetic is that of expr/expr.h; a `Reduce` store
+// may be reassociated, nothing else may.
 #pragma once
 #include <memory>
 #include <string>

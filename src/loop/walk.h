@@ -8,7 +8,8 @@ namespace pliant::loop {
 
 // Every statement of the tree, parents before children, in program order.
 void for_each(const StmtPtr& root, const std::function<void(const Stmt&)>& f);
-// The Dims that the statement itself holds: the extent of a For or While, the value of a Let, the indices of a Store, the values of a Check.
+// The Dims that the statement itself holds: the extent of a For or While, the value of a Let, the indices of a Store, the
+// values of a Check.
 void for_each_dim(const Stmt& s, const std::function<void(Dim)>& f);
 
 // Rebuilds the tree bottom up: `f` gets each statement with its children already rewritten and returns what replaces it

@@ -8,8 +8,8 @@
 //   outputs = state
 //
 // One thread runs all of it, however heavy the body is: iterations depend on each other, and a region of threads for each
-// kernel would cost more than kernels of a few microseconds. A body that is heavy (kHeavyBody) is left to bytecode, which runs
-// each kernel on all threads.
+// kernel would cost more than kernels of a few microseconds. A body that is heavy (kHeavyBody) is left to bytecode, which
+// runs each kernel on all threads.
 #include "lower/loop_carry.h"
 
 namespace pliant::lower {

@@ -125,8 +125,8 @@ struct KernelDef {
   std::function<std::vector<Dim>(DefineContext&)> ints;
 };
 
-// A value of the reference: a tensor, or a list for a sequence or an optional. An optional tensor is a list of at most one; an
-// optional without a value is absent, which an empty sequence is not.
+// A value of the reference: a tensor, or a list for a sequence or an optional. An optional tensor is a list of at most one;
+// an optional without a value is absent, which an empty sequence is not.
 struct ListValue {
   bool is_present = true;
   std::vector<std::shared_ptr<const te::Array>> elements;

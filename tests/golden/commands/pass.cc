@@ -1,7 +1,7 @@
 // links: pliant_graph pliant_ops pliant_passes
 
-// `pass NAME…`: the first function after the passes. It must verify before and after each of them and parse back to itself, and a
-// second run of a pass must not change what the first gave.
+// `pass NAME…`: the first function after the passes. It must verify before and after each of them and parse back to itself,
+// and a second run of a pass must not change what the first gave.
 #include "passes/pass.h"
 
 #include "golden/golden.h"
