@@ -1,5 +1,6 @@
 """Operators whose sizes or positions only data tell, every parameter an input of the model: beside onnxruntime, from one compilation
 for many values, empty results among them."""
+
 import dataclasses
 import typing
 
@@ -25,6 +26,7 @@ def normal(rng, *shape):
 @dataclasses.dataclass
 class Model:
     """What to build and what to run it on: `feeds` gives one dict a request."""
+
     inputs: list
     build: typing.Callable
     feeds: typing.Callable
@@ -70,13 +72,24 @@ def one(op, *inputs, **attributes):
 
 
 def slices(rng):
-    for starts, ends, axes, steps in (((1, 0), (3, 9), (0, 1), (1, 2)), ((-2, -1), (-9, -8), (1, 0), (-1, -3)), ((5, 0), (2, 0), (0, 1), (1, 1)),
-                                      ((-100, 3), (100, 4), (-1, -2), (3, 1)), ((0, 0), (2**62, 2**62), (0, 1), (1, 1))):
+    for starts, ends, axes, steps in (
+        ((1, 0), (3, 9), (0, 1), (1, 2)),
+        ((-2, -1), (-9, -8), (1, 0), (-1, -3)),
+        ((5, 0), (2, 0), (0, 1), (1, 1)),
+        ((-100, 3), (100, 4), (-1, -2), (3, 1)),
+        ((0, 0), (2**62, 2**62), (0, 1), (1, 1)),
+    ):
         yield {"x": normal(rng, 5, 7), "starts": i64(*starts), "ends": i64(*ends), "axes": i64(*axes), "steps": i64(*steps)}
 
 
 def pads(rng):
-    for before_after, shape in (((0, 1, 2, 0), (3, 4)), ((-1, 0, 0, 2), (5, 1)), ((0, 0, 0, 0), (0, 3)), ((-1, -1, -1, 0), (2, 2)), ((7, 3, 0, 1), (1, 1))):
+    for before_after, shape in (
+        ((0, 1, 2, 0), (3, 4)),
+        ((-1, 0, 0, 2), (5, 1)),
+        ((0, 0, 0, 0), (0, 3)),
+        ((-1, -1, -1, 0), (2, 2)),
+        ((7, 3, 0, 1), (1, 1)),
+    ):
         yield {"x": normal(rng, *shape), "pads": i64(*before_after), "value": np.float32(rng.random())}
 
 
@@ -86,67 +99,193 @@ def reflecting(rng):
 
 
 MODELS = {
-    "nonzero_gather_matmul": Model([("x", F32, ["n", 3])], nonzero_gather, lambda r: [{"x": sparse(r, n, s)} for n, s in (
-        (10, 0.5), (10, 0), (1000, 0.3), (64, 1), (1, 1), (17, 0.9))]),
-    "after_nonzero": Model([("x", F32, ["n"])], after_nonzero, lambda r: [{"x": sparse(r, n, s)[:, 0].copy()} for n, s in (
-        (9, 0.5), (9, 0), (33, 1), (100, 0.2))]),
-    "unique": Model([("x", F32, ["n"])], unique_parts, lambda r: [{"x": r.integers(0, k, n).astype(np.float32)} for n, k in (
-        (10, 3), (1, 1), (100, 5), (0, 1), (50, 1000))], (("y", F32), ("back", F32), ("twice", I64), ("first", I64))),
-    "compress": Model([("x", F32, ["n", 4]), ("keep", BOOL, ["k"])], one("Compress", "x", "keep", axis=0), lambda r: [
-        {"x": normal(r, n, 4), "keep": r.random(k) < s} for n, k, s in ((5, 5, 0.5), (5, 3, 1), (5, 5, 0), (0, 0, 1), (40, 40, 0.7))]),
-    "compress_flat": Model([("x", F32, ["n", 4]), ("keep", BOOL, ["k"])], one("Compress", "x", "keep"), lambda r: [
-        {"x": normal(r, n, 4), "keep": r.random(k) < 0.5} for n, k in ((5, 20), (2, 3), (3, 12))]),
-    "range": Model([("a", F32, []), ("b", F32, []), ("d", F32, [])], one("Range", "a", "b", "d"), lambda r: [
-        {"a": np.float32(a), "b": np.float32(b), "d": np.float32(d)} for a, b, d in ((0, 5, 1), (5, 0, -1.5), (0, 0, 1), (3, 1, 1), (0, 1, 0.1))]),
-    "range_int": Model([("a", I64, []), ("b", I64, []), ("d", I64, [])], one("Range", "a", "b", "d"), lambda r: [
-        {"a": np.int64(a), "b": np.int64(b), "d": np.int64(d)} for a, b, d in ((0, 5, 1), (10, -3, -4), (0, 0, 1), (3, 1, 1), (-7, 100, 13))], (("y", I64),)),
-    "topk": Model([("x", F32, ["n", "m"]), ("k", I64, [1])], lambda g: (g("TopK", "x", "k", outputs=2, axis=1, name="y")), lambda r: [
-        {"x": normal(r, n, m), "k": i64(k)} for n, m, k in ((3, 8, 2), (1, 1, 1), (2, 5, 0), (4, 100, 100), (0, 6, 3))], (("y", F32), ("y_1", I64))),
-    "reshape": Model([("x", F32, ["n", "m"]), ("s", I64, [3])], one("Reshape", "x", "s"), lambda r: [
-        {"x": normal(r, n, m), "s": i64(*s)} for n, m, s in ((4, 6, (2, -1, 3)), (4, 6, (0, 2, 3)), (1, 1, (1, 1, -1)), (0, 5, (0, 5, 1)))]),
-    "expand": Model([("x", F32, ["n", 1]), ("s", I64, [3])], one("Expand", "x", "s"), lambda r: [
-        {"x": normal(r, n, 1), "s": i64(*s)} for n, s in ((4, (2, 4, 3)), (1, (1, 5, 1)), (3, (0, 3, 2)), (3, (2, 1, 1)))]),
-    "tile": Model([("x", F32, ["n", "m"]), ("r", I64, [2])], one("Tile", "x", "r"), lambda r: [
-        {"x": normal(r, n, m), "r": i64(*s)} for n, m, s in ((2, 3, (2, 2)), (1, 1, (5, 1)), (2, 3, (0, 1)), (3, 4, (1, 1)))]),
-    "resize": Model([("x", F32, [1, 2, "h", "w"]), ("s", I64, [4])], lambda g: g("Resize", "x", "", "", "s", mode="linear", name="y"), lambda r: [
-        {"x": normal(r, 1, 2, h, w), "s": i64(1, 2, a, b)} for h, w, a, b in ((4, 5, 8, 10), (4, 5, 3, 3), (1, 1, 2, 2), (3, 3, 3, 3))], max_ulp=1e-4),
-    "resize_scales": Model([("x", F32, [1, 2, "h", "w"]), ("s", F32, [4])], lambda g: g("Resize", "x", "", "s", mode="nearest", name="y",
-        coordinate_transformation_mode="asymmetric", nearest_mode="floor"), lambda r: [
-        {"x": normal(r, 1, 2, h, w), "s": np.array([1, 1, a, b], np.float32)} for h, w, a, b in ((4, 5, 2, 2), (4, 6, 0.5, 0.5), (3, 3, 1, 1), (2, 2, 3, 1.5))]),
+    "nonzero_gather_matmul": Model(
+        [("x", F32, ["n", 3])],
+        nonzero_gather,
+        lambda r: [{"x": sparse(r, n, s)} for n, s in ((10, 0.5), (10, 0), (1000, 0.3), (64, 1), (1, 1), (17, 0.9))],
+    ),
+    "after_nonzero": Model(
+        [("x", F32, ["n"])],
+        after_nonzero,
+        lambda r: [{"x": sparse(r, n, s)[:, 0].copy()} for n, s in ((9, 0.5), (9, 0), (33, 1), (100, 0.2))],
+    ),
+    "unique": Model(
+        [("x", F32, ["n"])],
+        unique_parts,
+        lambda r: [{"x": r.integers(0, k, n).astype(np.float32)} for n, k in ((10, 3), (1, 1), (100, 5), (0, 1), (50, 1000))],
+        (("y", F32), ("back", F32), ("twice", I64), ("first", I64)),
+    ),
+    "compress": Model(
+        [("x", F32, ["n", 4]), ("keep", BOOL, ["k"])],
+        one("Compress", "x", "keep", axis=0),
+        lambda r: [
+            {"x": normal(r, n, 4), "keep": r.random(k) < s}
+            for n, k, s in ((5, 5, 0.5), (5, 3, 1), (5, 5, 0), (0, 0, 1), (40, 40, 0.7))
+        ],
+    ),
+    "compress_flat": Model(
+        [("x", F32, ["n", 4]), ("keep", BOOL, ["k"])],
+        one("Compress", "x", "keep"),
+        lambda r: [{"x": normal(r, n, 4), "keep": r.random(k) < 0.5} for n, k in ((5, 20), (2, 3), (3, 12))],
+    ),
+    "range": Model(
+        [("a", F32, []), ("b", F32, []), ("d", F32, [])],
+        one("Range", "a", "b", "d"),
+        lambda r: [
+            {"a": np.float32(a), "b": np.float32(b), "d": np.float32(d)}
+            for a, b, d in ((0, 5, 1), (5, 0, -1.5), (0, 0, 1), (3, 1, 1), (0, 1, 0.1))
+        ],
+    ),
+    "range_int": Model(
+        [("a", I64, []), ("b", I64, []), ("d", I64, [])],
+        one("Range", "a", "b", "d"),
+        lambda r: [
+            {"a": np.int64(a), "b": np.int64(b), "d": np.int64(d)}
+            for a, b, d in ((0, 5, 1), (10, -3, -4), (0, 0, 1), (3, 1, 1), (-7, 100, 13))
+        ],
+        (("y", I64),),
+    ),
+    "topk": Model(
+        [("x", F32, ["n", "m"]), ("k", I64, [1])],
+        lambda g: (g("TopK", "x", "k", outputs=2, axis=1, name="y")),
+        lambda r: [{"x": normal(r, n, m), "k": i64(k)} for n, m, k in ((3, 8, 2), (1, 1, 1), (2, 5, 0), (4, 100, 100), (0, 6, 3))],
+        (("y", F32), ("y_1", I64)),
+    ),
+    "reshape": Model(
+        [("x", F32, ["n", "m"]), ("s", I64, [3])],
+        one("Reshape", "x", "s"),
+        lambda r: [
+            {"x": normal(r, n, m), "s": i64(*s)}
+            for n, m, s in ((4, 6, (2, -1, 3)), (4, 6, (0, 2, 3)), (1, 1, (1, 1, -1)), (0, 5, (0, 5, 1)))
+        ],
+    ),
+    "expand": Model(
+        [("x", F32, ["n", 1]), ("s", I64, [3])],
+        one("Expand", "x", "s"),
+        lambda r: [
+            {"x": normal(r, n, 1), "s": i64(*s)} for n, s in ((4, (2, 4, 3)), (1, (1, 5, 1)), (3, (0, 3, 2)), (3, (2, 1, 1)))
+        ],
+    ),
+    "tile": Model(
+        [("x", F32, ["n", "m"]), ("r", I64, [2])],
+        one("Tile", "x", "r"),
+        lambda r: [
+            {"x": normal(r, n, m), "r": i64(*s)} for n, m, s in ((2, 3, (2, 2)), (1, 1, (5, 1)), (2, 3, (0, 1)), (3, 4, (1, 1)))
+        ],
+    ),
+    "resize": Model(
+        [("x", F32, [1, 2, "h", "w"]), ("s", I64, [4])],
+        lambda g: g("Resize", "x", "", "", "s", mode="linear", name="y"),
+        lambda r: [
+            {"x": normal(r, 1, 2, h, w), "s": i64(1, 2, a, b)}
+            for h, w, a, b in ((4, 5, 8, 10), (4, 5, 3, 3), (1, 1, 2, 2), (3, 3, 3, 3))
+        ],
+        max_ulp=1e-4,
+    ),
+    "resize_scales": Model(
+        [("x", F32, [1, 2, "h", "w"]), ("s", F32, [4])],
+        lambda g: g(
+            "Resize", "x", "", "s", mode="nearest", name="y", coordinate_transformation_mode="asymmetric", nearest_mode="floor"
+        ),
+        lambda r: [
+            {"x": normal(r, 1, 2, h, w), "s": np.array([1, 1, a, b], np.float32)}
+            for h, w, a, b in ((4, 5, 2, 2), (4, 6, 0.5, 0.5), (3, 3, 1, 1), (2, 2, 3, 1.5))
+        ],
+    ),
     "pad": Model([("x", F32, ["n", "m"]), ("pads", I64, [4]), ("value", F32, [])], one("Pad", "x", "pads", "value"), pads),
-    "pad_axes": Model([("x", F32, ["n", "m"]), ("pads", I64, [2]), ("value", F32, []), ("axes", I64, [1])], one("Pad", "x", "pads", "value", "axes"),
-        lambda r: [{"x": normal(r, n, m), "pads": i64(*p), "value": np.float32(2), "axes": i64(a)} for n, m, p, a in (
-            (3, 4, (1, 2), 0), (3, 4, (1, 2), -1), (3, 4, (-1, 2), 1), (0, 2, (1, 0), -2))]),
+    "pad_axes": Model(
+        [("x", F32, ["n", "m"]), ("pads", I64, [2]), ("value", F32, []), ("axes", I64, [1])],
+        one("Pad", "x", "pads", "value", "axes"),
+        lambda r: [
+            {"x": normal(r, n, m), "pads": i64(*p), "value": np.float32(2), "axes": i64(a)}
+            for n, m, p, a in ((3, 4, (1, 2), 0), (3, 4, (1, 2), -1), (3, 4, (-1, 2), 1), (0, 2, (1, 0), -2))
+        ],
+    ),
     "pad_reflect": Model([("x", F32, ["n", "m"]), ("pads", I64, [4])], one("Pad", "x", "pads", mode="reflect"), reflecting),
     "pad_edge": Model([("x", F32, ["n", "m"]), ("pads", I64, [4])], one("Pad", "x", "pads", mode="edge"), reflecting),
-    "slice": Model([("x", F32, ["n", "m"]), ("starts", I64, [2]), ("ends", I64, [2]), ("axes", I64, [2]), ("steps", I64, [2])],
-        one("Slice", "x", "starts", "ends", "axes", "steps"), slices),
-    "split": Model([("x", F32, ["n", 3]), ("s", I64, [2])], lambda g: g("Split", "x", "s", axis=0, outputs=2, name="y"), lambda r: [
-        {"x": normal(r, a + b, 3), "s": i64(a, b)} for a, b in ((2, 3), (0, 4), (5, 0), (0, 0))], (("y", F32), ("y_1", F32))),
-    "one_hot": Model([("x", I64, ["n"]), ("depth", I64, []), ("values", F32, [2])], one("OneHot", "x", "depth", "values"), lambda r: [
-        {"x": i64(*x), "depth": np.int64(d), "values": np.array([0, 2], np.float32)} for x, d in (((0, 2, -1), 3), ((), 4), ((5, 1), 2), ((0,), 1))]),
-    "cumsum": Model([("x", F32, ["n", "m"]), ("axis", I64, [])], one("CumSum", "x", "axis", exclusive=1, reverse=1), lambda r: [
-        {"x": normal(r, n, m), "axis": np.int64(a)} for n, m, a in ((3, 4, 0), (3, 4, 1), (3, 4, -1), (0, 4, 0), (3, 0, 1))]),
-    "reduce_axes": Model([("x", F32, ["n", "m", 3]), ("axes", I64, [2])], one("ReduceSum", "x", "axes", keepdims=1), lambda r: [
-        {"x": normal(r, n, m, 3), "axes": i64(*a)} for n, m, a in ((2, 4, (0, 1)), (2, 4, (2, 0)), (2, 4, (-1, -2)), (0, 4, (0, 2)))]),
-    "reduce_axes_dropped": Model([("x", F32, ["n", "m", 3]), ("axes", I64, [1])], one("ReduceMax", "x", "axes", keepdims=0), lambda r: [
-        {"x": normal(r, n, m, 3), "axes": i64(a)} for n, m, a in ((2, 4, 0), (2, 4, 1), (2, 4, -1))]),
-    "constant_of_shape": Model([("s", I64, [2])], one("ConstantOfShape", "s"), lambda r: [{"s": i64(*s)} for s in ((2, 3), (0, 4), (1, 1), (7, 0))]),
-    "eye": Model([("x", F32, ["n", "m"])], one("EyeLike", "x", k=1), lambda r: [{"x": normal(r, n, m)} for n, m in ((3, 4), (0, 2), (5, 1))]),
-    "scatter_elements": Model([("x", F32, ["n", 3]), ("i", I64, ["k", 3]), ("u", F32, ["k", 3])],
-        one("ScatterElements", "x", "i", "u", axis=0, reduction="add"), lambda r: [
-            {"x": normal(r, n, 3), "i": r.integers(-n, n, (k, 3)), "u": normal(r, k, 3)} for n, k in ((4, 2), (4, 0), (1, 1), (9, 9))]),
-    "gather_elements": Model([("x", F32, ["n", 3]), ("i", I64, ["k", 3])], one("GatherElements", "x", "i", axis=0), lambda r: [
-        {"x": normal(r, n, 3), "i": r.integers(-n, n, (k, 3))} for n, k in ((4, 2), (4, 0), (1, 3), (9, 9))]),
-    "nms": Model([("b", F32, [1, "n", 4]), ("s", F32, [1, 2, "n"]), ("k", I64, [1]), ("t", F32, [1]), ("c", F32, [1])],
-        one("NonMaxSuppression", "b", "s", "k", "t", "c"), lambda r: [
-            {"b": np.sort(r.random((1, n, 4)).astype(np.float32), axis=-1)[..., [0, 1, 2, 3]], "s": r.random((1, 2, n)).astype(np.float32), "k": i64(k),
-             "t": np.array([0.5], np.float32), "c": np.array([low], np.float32)} for n, k, low in ((10, 3, 0.2), (10, 0, 0.2), (0, 3, 0), (50, 50, 0.5), (5, 5, 2))],
-        (("y", I64),)),
-    "unsqueeze_axes": Model([("x", F32, ["n", "m"]), ("axes", I64, [1])], one("Unsqueeze", "x", "axes"), lambda r: [
-        {"x": normal(r, n, m), "axes": i64(a)} for n, m, a in ((2, 3, 0), (2, 3, 1), (2, 3, -1), (0, 1, 2))]),
-    "squeeze_axes": Model([("x", F32, ["n", 1, "m"]), ("axes", I64, [1])], one("Squeeze", "x", "axes"), lambda r: [
-        {"x": normal(r, n, 1, m), "axes": i64(a)} for n, m, a in ((2, 3, 1), (1, 3, 0), (4, 1, -1), (0, 1, 1))]),
+    "slice": Model(
+        [("x", F32, ["n", "m"]), ("starts", I64, [2]), ("ends", I64, [2]), ("axes", I64, [2]), ("steps", I64, [2])],
+        one("Slice", "x", "starts", "ends", "axes", "steps"),
+        slices,
+    ),
+    "split": Model(
+        [("x", F32, ["n", 3]), ("s", I64, [2])],
+        lambda g: g("Split", "x", "s", axis=0, outputs=2, name="y"),
+        lambda r: [{"x": normal(r, a + b, 3), "s": i64(a, b)} for a, b in ((2, 3), (0, 4), (5, 0), (0, 0))],
+        (("y", F32), ("y_1", F32)),
+    ),
+    "one_hot": Model(
+        [("x", I64, ["n"]), ("depth", I64, []), ("values", F32, [2])],
+        one("OneHot", "x", "depth", "values"),
+        lambda r: [
+            {"x": i64(*x), "depth": np.int64(d), "values": np.array([0, 2], np.float32)}
+            for x, d in (((0, 2, -1), 3), ((), 4), ((5, 1), 2), ((0,), 1))
+        ],
+    ),
+    "cumsum": Model(
+        [("x", F32, ["n", "m"]), ("axis", I64, [])],
+        one("CumSum", "x", "axis", exclusive=1, reverse=1),
+        lambda r: [
+            {"x": normal(r, n, m), "axis": np.int64(a)} for n, m, a in ((3, 4, 0), (3, 4, 1), (3, 4, -1), (0, 4, 0), (3, 0, 1))
+        ],
+    ),
+    "reduce_axes": Model(
+        [("x", F32, ["n", "m", 3]), ("axes", I64, [2])],
+        one("ReduceSum", "x", "axes", keepdims=1),
+        lambda r: [
+            {"x": normal(r, n, m, 3), "axes": i64(*a)}
+            for n, m, a in ((2, 4, (0, 1)), (2, 4, (2, 0)), (2, 4, (-1, -2)), (0, 4, (0, 2)))
+        ],
+    ),
+    "reduce_axes_dropped": Model(
+        [("x", F32, ["n", "m", 3]), ("axes", I64, [1])],
+        one("ReduceMax", "x", "axes", keepdims=0),
+        lambda r: [{"x": normal(r, n, m, 3), "axes": i64(a)} for n, m, a in ((2, 4, 0), (2, 4, 1), (2, 4, -1))],
+    ),
+    "constant_of_shape": Model(
+        [("s", I64, [2])], one("ConstantOfShape", "s"), lambda r: [{"s": i64(*s)} for s in ((2, 3), (0, 4), (1, 1), (7, 0))]
+    ),
+    "eye": Model(
+        [("x", F32, ["n", "m"])], one("EyeLike", "x", k=1), lambda r: [{"x": normal(r, n, m)} for n, m in ((3, 4), (0, 2), (5, 1))]
+    ),
+    "scatter_elements": Model(
+        [("x", F32, ["n", 3]), ("i", I64, ["k", 3]), ("u", F32, ["k", 3])],
+        one("ScatterElements", "x", "i", "u", axis=0, reduction="add"),
+        lambda r: [
+            {"x": normal(r, n, 3), "i": r.integers(-n, n, (k, 3)), "u": normal(r, k, 3)}
+            for n, k in ((4, 2), (4, 0), (1, 1), (9, 9))
+        ],
+    ),
+    "gather_elements": Model(
+        [("x", F32, ["n", 3]), ("i", I64, ["k", 3])],
+        one("GatherElements", "x", "i", axis=0),
+        lambda r: [{"x": normal(r, n, 3), "i": r.integers(-n, n, (k, 3))} for n, k in ((4, 2), (4, 0), (1, 3), (9, 9))],
+    ),
+    "nms": Model(
+        [("b", F32, [1, "n", 4]), ("s", F32, [1, 2, "n"]), ("k", I64, [1]), ("t", F32, [1]), ("c", F32, [1])],
+        one("NonMaxSuppression", "b", "s", "k", "t", "c"),
+        lambda r: [
+            {
+                "b": np.sort(r.random((1, n, 4)).astype(np.float32), axis=-1)[..., [0, 1, 2, 3]],
+                "s": r.random((1, 2, n)).astype(np.float32),
+                "k": i64(k),
+                "t": np.array([0.5], np.float32),
+                "c": np.array([low], np.float32),
+            }
+            for n, k, low in ((10, 3, 0.2), (10, 0, 0.2), (0, 3, 0), (50, 50, 0.5), (5, 5, 2))
+        ],
+        (("y", I64),),
+    ),
+    "unsqueeze_axes": Model(
+        [("x", F32, ["n", "m"]), ("axes", I64, [1])],
+        one("Unsqueeze", "x", "axes"),
+        lambda r: [{"x": normal(r, n, m), "axes": i64(a)} for n, m, a in ((2, 3, 0), (2, 3, 1), (2, 3, -1), (0, 1, 2))],
+    ),
+    "squeeze_axes": Model(
+        [("x", F32, ["n", 1, "m"]), ("axes", I64, [1])],
+        one("Squeeze", "x", "axes"),
+        lambda r: [{"x": normal(r, n, 1, m), "axes": i64(a)} for n, m, a in ((2, 3, 1), (1, 3, 0), (4, 1, -1), (0, 1, 1))],
+    ),
 }
 
 

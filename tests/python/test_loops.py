@@ -1,4 +1,5 @@
 """Control flow beside onnxruntime: branches, loops and scans with every kind of carried value, natively and as bytecode."""
+
 import threading
 import time
 
@@ -19,6 +20,7 @@ def info(name, dtype, shape):
 
 class Body(models.Graph):
     """The graph of a branch or of a loop's body; its names are its own."""
+
     made = 0
 
     def __init__(self):
@@ -39,14 +41,16 @@ class Body(models.Graph):
 
 
 def loop_body(build, carried, scans=0, condition=None, level=""):
-    """A Loop body: `build(g)` appends nodes that define `NAME_out` of each carried value, `scan_K`, and with `condition` also `go`. A nested
-    one needs a `level`, since names are unique in a model."""
+    """A Loop body: `build(g)` appends nodes that define `NAME_out` of each carried value, `scan_K`, and with `condition` also `go`.
+    A nested one needs a `level`, since names are unique in a model."""
     g = Body()
     build(g)
     if condition is None:
         g.nodes.append(helper.make_node("Identity", ["cond_in" + level], ["go" + level]))
     ins = [("t" + level, I64, []), ("cond_in" + level, BOOL, [])] + [(n, d, None) for n, d in carried]
-    outs = [("go" + level, BOOL, [])] + [(n + "_out", d, None) for n, d in carried] + [(f"scan_{k}", F32, None) for k in range(scans)]
+    outs = (
+        [("go" + level, BOOL, [])] + [(n + "_out", d, None) for n, d in carried] + [(f"scan_{k}", F32, None) for k in range(scans)]
+    )
     return g.graph(ins, outs)
 
 
@@ -87,15 +91,19 @@ def normal(*shape):
 
 def append_model(axis, appends=1):
     """acc [a, m, b] grows along `axis` by row + t each iteration."""
+
     def build(g):
         r = g("Add", "row", g("Cast", "t", to=F32))
         acc = "acc"
         for k in range(appends):
             acc = g("Concat", acc, r if k == 0 else g("Neg", r), axis=axis, name="acc_out" if k == appends - 1 else None)
+
     g = models.Graph()
     g("Loop", "n", "", "init", body=loop_body(build, [("acc", F32)]), name="out")
     g("ReduceMean", "out", name="total", keepdims=0)
-    return g.model([("n", I64, []), ("row", F32, ["a", "k", "b"]), ("init", F32, ["p", "q", "r"])], [("out", F32, None), ("total", F32, [])])
+    return g.model(
+        [("n", I64, []), ("row", F32, ["a", "k", "b"]), ("init", F32, ["p", "q", "r"])], [("out", F32, None), ("total", F32, [])]
+    )
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2, -1])
@@ -105,12 +113,15 @@ def test_growth(axis, appends):
     for n, start in ((0, 2), (1, 0), (5, 3), (17, 1), (200, 0)):
         shape = [2, 3, 4]
         shape[axis] = start
-        feeds.append({"n": np.int64(n), "row": normal(*[1 if i == axis % 3 else s for i, s in enumerate([2, 3, 4])]), "init": normal(*shape)})
+        feeds.append(
+            {"n": np.int64(n), "row": normal(*[1 if i == axis % 3 else s for i, s in enumerate([2, 3, 4])]), "init": normal(*shape)}
+        )
     check(append_model(axis, appends), feeds, rtol=1e-4)
 
 
 def test_two_appends_to_one_version():
     """A fork: both versions are read later, neither sees the other's row; the one that goes on alternates."""
+
     def build(g):
         r = g("Add", "row", g("Cast", "t", to=F32))
         left = g("Concat", "acc", r, axis=0)
@@ -118,6 +129,7 @@ def test_two_appends_to_one_version():
         odd = g("Cast", g("Mod", "t", g.constant(np.int64(2))), to=BOOL)
         g("Where", odd, left, right, name="acc_out")
         g("ReduceSum", g("Mul", left, right), keepdims=0, name="scan_0")
+
     g = models.Graph()
     g("Loop", "n", "", "init", body=loop_body(build, [("acc", F32)], scans=1), name="out", outputs=2)
     model = g.model([("n", I64, []), ("row", F32, [1, 3]), ("init", F32, ["m", 3])], [("out", F32, None), ("out_1", F32, None)])
@@ -126,12 +138,14 @@ def test_two_appends_to_one_version():
 
 def test_beams():
     """Two carried hypotheses that both continue the better one."""
+
     def build(g):
         r = g("Add", "row", g("Cast", "t", to=F32))
         better = g("Greater", g("ReduceSum", "a", keepdims=0), g("ReduceSum", "b", keepdims=0))
         best = g("Where", better, "a", "b")
         g("Concat", best, r, axis=0, name="a_out")
         g("Concat", best, g("Mul", r, g.constant(np.float32(-0.5))), axis=0, name="b_out")
+
     g = models.Graph()
     g("Loop", "n", "", "init", "init", body=loop_body(build, [("a", F32), ("b", F32)]), name="out", outputs=2)
     model = g.model([("n", I64, []), ("row", F32, [1, 3]), ("init", F32, ["m", 3])], [("out", F32, None), ("out_1", F32, None)])
@@ -143,10 +157,15 @@ def test_old_version_read_after_growth():
         r = g("Add", "row", g("Cast", "t", to=F32))
         grown = g("Concat", "acc", r, axis=0, name="acc_out")
         g("Sub", g("ReduceSum", grown, keepdims=0), g("ReduceMax", g("Concat", "acc", "row", axis=0), keepdims=0), name="scan_0")
+
     g = models.Graph()
     g("Loop", "n", "", "init", body=loop_body(build, [("acc", F32)], scans=1), name="out", outputs=2)
     model = g.model([("n", I64, []), ("row", F32, [1, 3]), ("init", F32, ["m", 3])], [("out", F32, None), ("out_1", F32, None)])
-    check(model, [{"n": np.int64(n), "row": normal(1, 3), "init": normal(m, 3)} for n, m in ((4, 0), (1, 2), (30, 5), (0, 1))], rtol=1e-4)
+    check(
+        model,
+        [{"n": np.int64(n), "row": normal(1, 3), "init": normal(m, 3)} for n, m in ((4, 0), (1, 2), (30, 5), (0, 1))],
+        rtol=1e-4,
+    )
 
 
 def condition_body(limit_name):
@@ -154,6 +173,7 @@ def condition_body(limit_name):
         s = g("Add", "x", "step", name="x_out")
         g("Identity", s, name="scan_0")
         g("Less", g("ReduceSum", s, keepdims=0), limit_name, name="go")
+
     return loop_body(build, [("x", F32)], scans=1, condition=True)
 
 
@@ -174,29 +194,57 @@ def test_conditions(trip, cond):
 
 def test_carried_values_that_change_places():
     """Swapped, passed through, replaced by an outer value and by a constant."""
+
     def build(g):
         g("Identity", "b", name="a_out")
         g("Add", "a", "outer", name="b_out")
         g("Identity", "keep", name="keep_out")
         g("Identity", "outer", name="taken_out")
+
     g = models.Graph()
-    g("Loop", "n", "", "x", "y", "x", "y", name="o", outputs=4,
-      body=loop_body(build, [("a", F32), ("b", F32), ("keep", F32), ("taken", F32)]))
-    model = g.model([("n", I64, []), ("x", F32, ["m", 2]), ("y", F32, ["m", 2]), ("outer", F32, ["m", 2])],
-                    [(f"o_{i}" if i else "o", F32, None) for i in range(4)])
-    check(model, [{"n": np.int64(n), "x": normal(m, 2), "y": normal(m, 2) + 1, "outer": normal(m, 2) + 2} for n, m in ((0, 3), (1, 1), (5, 4), (2, 0))])
+    g(
+        "Loop",
+        "n",
+        "",
+        "x",
+        "y",
+        "x",
+        "y",
+        name="o",
+        outputs=4,
+        body=loop_body(build, [("a", F32), ("b", F32), ("keep", F32), ("taken", F32)]),
+    )
+    model = g.model(
+        [("n", I64, []), ("x", F32, ["m", 2]), ("y", F32, ["m", 2]), ("outer", F32, ["m", 2])],
+        [(f"o_{i}" if i else "o", F32, None) for i in range(4)],
+    )
+    check(
+        model,
+        [
+            {"n": np.int64(n), "x": normal(m, 2), "y": normal(m, 2) + 1, "outer": normal(m, 2) + 2}
+            for n, m in ((0, 3), (1, 1), (5, 4), (2, 0))
+        ],
+    )
 
 
 def test_shape_that_changes_without_a_pattern():
     """The carried value is cut to a data-dependent length each time."""
+
     def build(g):
         keep = g("Greater", "v", "low")
         g("Mul", g("Compress", "v", keep, axis=0), g.constant(np.float32(0.9)), name="v_out")
         g("ReduceSum", "v", keepdims=0, name="scan_0")
+
     g = models.Graph()
     g("Loop", "n", "", "v0", body=loop_body(build, [("v", F32)], scans=1), name="v_end", outputs=2)
     model = g.model([("n", I64, []), ("v0", F32, ["m"]), ("low", F32, [])], [("v_end", F32, None), ("v_end_1", F32, None)])
-    check(model, [{"n": np.int64(n), "v0": np.abs(normal(m)) + 0.1, "low": np.float32(0.5)} for n, m in ((3, 20), (0, 4), (30, 100), (2, 0))])
+    check(
+        model,
+        [
+            {"n": np.int64(n), "v0": np.abs(normal(m)) + 0.1, "low": np.float32(0.5)}
+            for n, m in ((3, 20), (0, 4), (30, 100), (2, 0))
+        ],
+    )
 
 
 def test_nested():
@@ -209,13 +257,27 @@ def test_nested():
 
     def build(g):
         odd = g("Cast", g("Mod", "t", g.constant(np.int64(2))), to=BOOL)
-        g("If", odd, name="acc_out", then_branch=then.graph([], [("then_y", F32, None)], "then"),
-          else_branch=otherwise.graph([], [("else_y", F32, None)], "else"))
+        g(
+            "If",
+            odd,
+            name="acc_out",
+            then_branch=then.graph([], [("then_y", F32, None)], "then"),
+            else_branch=otherwise.graph([], [("else_y", F32, None)], "else"),
+        )
         g("Slice", "acc_out", g.constant(np.array([0])), g.constant(np.array([1])), g.constant(np.array([0])), name="scan_0")
+
     g = models.Graph()
     g("Loop", "n", "", "x", body=loop_body(build, [("acc", F32)], scans=1), name="y", outputs=2)
-    model = g.model([("n", I64, []), ("x", F32, ["m"]), ("row", F32, ["m"]), ("scale", F32, [])], [("y", F32, None), ("y_1", F32, None)])
-    check(model, [{"n": np.int64(n), "x": normal(m), "row": normal(m) * 0.5, "scale": np.float32(0.5)} for n, m in ((4, 3), (9, 17), (0, 2), (1, 1))])
+    model = g.model(
+        [("n", I64, []), ("x", F32, ["m"]), ("row", F32, ["m"]), ("scale", F32, [])], [("y", F32, None), ("y_1", F32, None)]
+    )
+    check(
+        model,
+        [
+            {"n": np.int64(n), "x": normal(m), "row": normal(m) * 0.5, "scale": np.float32(0.5)}
+            for n, m in ((4, 3), (9, 17), (0, 2), (1, 1))
+        ],
+    )
 
 
 def branch_model(then, otherwise, outputs, inputs, opset=17):
@@ -234,9 +296,13 @@ def test_branches_of_different_shapes():
     """Rows differ, one arm gives an outer value, one gives a constant; then the count is used."""
     g = models.Graph()
     arms = []
-    for one, two in ((lambda b: b("Concat", "x", "x", axis=0, name="p"), lambda b: b("Identity", "x", name="q")),
-                     (lambda b: b("Slice", "x", b.constant(np.array([1])), b.constant(np.array([3])), name="p"),
-                      lambda b: b("Constant", value=numpy_helper.from_array(np.ones((2, 2), np.float32)), name="q"))):
+    for one, two in (
+        (lambda b: b("Concat", "x", "x", axis=0, name="p"), lambda b: b("Identity", "x", name="q")),
+        (
+            lambda b: b("Slice", "x", b.constant(np.array([1])), b.constant(np.array([3])), name="p"),
+            lambda b: b("Constant", value=numpy_helper.from_array(np.ones((2, 2), np.float32)), name="q"),
+        ),
+    ):
         b = Body()
         one(b), two(b)
         arms.append(b.graph([], [("p", F32, None), ("q", F32, None)], "arm"))
@@ -251,7 +317,9 @@ def test_branches_of_different_shapes():
 def scan_model(build, states, scans, outs, **attributes):
     g = Body()
     build(g)
-    body = g.graph([(n, F32, None) for n in states + scans], [(n + "_out", F32, None) for n in states] + [(n, F32, None) for n in outs])
+    body = g.graph(
+        [(n, F32, None) for n in states + scans], [(n + "_out", F32, None) for n in states] + [(n, F32, None) for n in outs]
+    )
     m = models.Graph()
     names = [n + "_0" for n in states] + [n + "_all" for n in scans]
     m("Scan", *names, body=body, num_scan_inputs=len(scans), name="r", outputs=len(states) + len(outs), **attributes)
@@ -265,13 +333,25 @@ def test_scan(in_axis, out_axis, directions):
     def build(g):
         s = g("Add", g("Mul", "s", g.constant(np.float32(0.5))), "x", name="s_out")
         g("Add", s, "z", name="y")
-    m, names, results = scan_model(build, ["s"], ["x", "z"], ["y"], scan_input_axes=[in_axis, 0], scan_output_axes=[out_axis],
-                                   scan_input_directions=[directions[0], 0], scan_output_directions=[directions[1]])
-    model = m.model([("s_0", F32, ["b"]), ("x_all", F32, ["p", "q"]), ("z_all", F32, ["n", "b"])], [(r, F32, None) for r in results])
+
+    m, names, results = scan_model(
+        build,
+        ["s"],
+        ["x", "z"],
+        ["y"],
+        scan_input_axes=[in_axis, 0],
+        scan_output_axes=[out_axis],
+        scan_input_directions=[directions[0], 0],
+        scan_output_directions=[directions[1]],
+    )
+    model = m.model(
+        [("s_0", F32, ["b"]), ("x_all", F32, ["p", "q"]), ("z_all", F32, ["n", "b"])], [(r, F32, None) for r in results]
+    )
 
     def feed(n, b):
         x = normal(n, b)
         return {"s_0": normal(b), "x_all": x if in_axis == 0 else np.ascontiguousarray(x.T), "z_all": normal(n, b)}
+
     check(model, [feed(n, b) for n, b in ((5, 3), (1, 1), (20, 17))])
     # onnxruntime does not come back from empty states.
     got = pliant.compile(model, progress=False).run(feed(3, 0))
@@ -279,8 +359,14 @@ def test_scan(in_axis, out_axis, directions):
 
 
 def endless():
-    body = loop_body(lambda g: (g("Add", "x", g.constant(np.float32(1)), name="x_out"), g("Greater", "x_out", g.constant(np.float32(-1)), name="go")),
-                     [("x", F32)], condition=True)
+    body = loop_body(
+        lambda g: (
+            g("Add", "x", g.constant(np.float32(1)), name="x_out"),
+            g("Greater", "x_out", g.constant(np.float32(-1)), name="go"),
+        ),
+        [("x", F32)],
+        condition=True,
+    )
     g = models.Graph()
     g("Loop", "", "c", "x0", body=body, name="x")
     return g.model([("x0", F32, []), ("c", BOOL, [])], [("x", F32, None)])
@@ -297,6 +383,7 @@ def test_cancel(native):
             exe.run({"x0": np.float32(0), "c": np.bool_(True)})
         except pliant.Error as e:
             stopped.append((time.monotonic(), str(e)))
+
     thread = threading.Thread(target=run)
     thread.start()
     time.sleep(0.1)
@@ -323,6 +410,7 @@ def test_errors_name_node_and_iteration(native):
     def build(g):
         row = g("Gather", "table", g("Sub", g.constant(np.int64(2)), "t"), axis=0, name="pick")
         g("Add", "acc", row, name="acc_out")
+
     g = models.Graph()
     g("Loop", "n", "", "x", body=loop_body(build, [("acc", F32)]), name="walk")
     model = g.model([("n", I64, []), ("x", F32, [3]), ("table", F32, ["rows", 3])], [("walk", F32, None)])
@@ -336,23 +424,41 @@ def test_errors_name_node_and_iteration(native):
 
 def conditional_append():
     """A row is appended in every third iteration, in an arm of an arm."""
+
     def build(g):
         third = g("Equal", g("Mod", "t", g.constant(np.int64(3))), g.constant(np.int64(1)))
         small = g("Less", "t", g.constant(np.int64(1_000_000)))
         deep, kept, then, otherwise = Body(), Body(), Body(), Body()
         deep("Concat", "acc", deep("Add", "row", deep("Cast", "t", to=F32)), axis=0, name="deep_y")
         kept("Identity", "acc", name="kept_y")
-        then("If", small, name="then_y", then_branch=deep.graph([], [("deep_y", F32, None)]), else_branch=kept.graph([], [("kept_y", F32, None)]))
+        then(
+            "If",
+            small,
+            name="then_y",
+            then_branch=deep.graph([], [("deep_y", F32, None)]),
+            else_branch=kept.graph([], [("kept_y", F32, None)]),
+        )
         otherwise("Identity", "acc", name="else_y")
-        g("If", third, name="acc_out", then_branch=then.graph([], [("then_y", F32, None)]), else_branch=otherwise.graph([], [("else_y", F32, None)]))
+        g(
+            "If",
+            third,
+            name="acc_out",
+            then_branch=then.graph([], [("then_y", F32, None)]),
+            else_branch=otherwise.graph([], [("else_y", F32, None)]),
+        )
         g("ReduceSum", g("Concat", "acc", "acc_out", axis=0), keepdims=0, name="scan_0")
+
     g = models.Graph()
     g("Loop", "n", "", "init", body=loop_body(build, [("acc", F32)], scans=1), name="o", outputs=2)
     return g.model([("n", I64, []), ("row", F32, [1, 3]), ("init", F32, ["m", 3])], [("o", F32, None), ("o_1", F32, None)])
 
 
 def test_append_in_an_arm():
-    check(conditional_append(), [{"n": np.int64(n), "row": normal(1, 3), "init": normal(m, 3)} for n, m in ((0, 2), (1, 0), (2, 1), (20, 3))], rtol=1e-4)
+    check(
+        conditional_append(),
+        [{"n": np.int64(n), "row": normal(1, 3), "init": normal(m, 3)} for n, m in ((0, 2), (1, 0), (2, 1), (20, 3))],
+        rtol=1e-4,
+    )
 
 
 def test_branches_of_different_ranks():

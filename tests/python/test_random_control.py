@@ -1,5 +1,6 @@
 """Random nests of If, Loop and Scan beside onnxruntime, with captures, growing and shrinking values, at several shapes from one
 compilation; native loops and bytecode give the same bits."""
+
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -61,8 +62,14 @@ class Maker:
             rows = b("Concat", out, self.pick(scope), axis=0) if self.draw(st.booleans()) else out
             arms.append((b, out, rows))
         names = [self.unique("if"), self.unique("rows")]
-        graphs = [b.graph([], [(out, F32, None), (rows, F32, None)]) if out != rows else
-                  b.graph([], [(out, F32, None), (b("Identity", out), F32, None)]) for b, out, rows in arms]
+        graphs = [
+            (
+                b.graph([], [(out, F32, None), (rows, F32, None)])
+                if out != rows
+                else b.graph([], [(out, F32, None), (b("Identity", out), F32, None)])
+            )
+            for b, out, rows in arms
+        ]
         g.nodes.append(helper.make_node("If", [self.condition(g, scope)], names, then_branch=graphs[0], else_branch=graphs[1]))
         mean = g("ReduceMean", names[1], axes=[0], keepdims=1)
         return g("Add", names[0], mean)
@@ -73,8 +80,13 @@ class Maker:
         t, go = self.unique("t"), self.unique("go")
         following, scans, goes_on = build(b, t, names)
         results = [b("Identity", goes_on or go)] + [b("Identity", v) for v in following + scans]
-        body = helper.make_graph(b.nodes, "body", [info(t, I64, []), info(go, BOOL, [])] + [info(n, F32, None) for n in names],
-                                 [info(results[0], BOOL, [])] + [info(r, F32, None) for r in results[1:]], b.initializers)
+        body = helper.make_graph(
+            b.nodes,
+            "body",
+            [info(t, I64, []), info(go, BOOL, [])] + [info(n, F32, None) for n in names],
+            [info(results[0], BOOL, [])] + [info(r, F32, None) for r in results[1:]],
+            b.initializers,
+        )
         out = [self.unique("loop") for _ in following + scans]
         g.nodes.append(helper.make_node("Loop", [trip, condition, *carried], out, body=body))
         return out
@@ -89,11 +101,16 @@ class Maker:
             # Swapped, kept or computed.
             rest = [self.draw(st.sampled_from([names[0], names[1], first]))]
             return [first] + rest, [b("ReduceMax", first, axes=[0], keepdims=0)] if self.draw(st.booleans()) else [], None
+
         out = self.loop(g, self.trips(g), "", [self.pick(scope), self.pick(scope)], build)
         if len(out) == 2:
             return g("Sub", out[0], out[1])
         # Sums of scan values: right for no iteration, too.
-        return g("Add", out[0], g("ReduceSum", g("Reshape", out[2], g.constant(np.array([-1, 4]))), g.constant(np.array([0])), keepdims=1))
+        return g(
+            "Add",
+            out[0],
+            g("ReduceSum", g("Reshape", out[2], g.constant(np.array([-1, 4]))), g.constant(np.array([0])), keepdims=1),
+        )
 
     def grown(self, g, scope, depth):
         axis = self.draw(st.sampled_from([0, 1]))
@@ -106,6 +123,7 @@ class Maker:
             for _ in range(appends):
                 grown = b("Concat", grown, row, axis=axis)
             return [grown], [], None
+
         out = self.loop(g, self.trips(g), "", [self.pick(scope)], build)[0]
         if axis == 0:
             return g("Add", self.pick(scope), g("ReduceMean", out, axes=[0], keepdims=1))
@@ -117,6 +135,7 @@ class Maker:
             value = self.block(b, scope + names, depth + 1, 1)
             more = b("Add", b("Abs", value), names[0])
             return [more], [], b("Less", b("ReduceMax", more, keepdims=0), b.constant(np.float32(3)))
+
         limit = g.constant(np.array(6, np.int64))
         start = g("Less", g("ReduceMax", self.pick(scope), keepdims=0), g.constant(np.float32(0.9)))
         return self.loop(g, limit, start, [self.pick(scope)], build)[0]
@@ -126,14 +145,28 @@ class Maker:
         mixed = b("Tanh", b("Add", b("Mul", state, b.constant(np.float32(0.5))), row))
         outer = b("ReduceMean", self.pick(scope), axes=[0], keepdims=0)
         y = b("Add", mixed, outer)
-        body = helper.make_graph(b.nodes, "scan", [info(state, F32, [4]), info(row, F32, [4])],
-                                 [info(mixed, F32, [4]), info(y, F32, [4])], b.initializers)
+        body = helper.make_graph(
+            b.nodes,
+            "scan",
+            [info(state, F32, [4]), info(row, F32, [4])],
+            [info(mixed, F32, [4]), info(y, F32, [4])],
+            b.initializers,
+        )
         x = self.pick(scope)
         first = g("ReduceMean", x, axes=[0], keepdims=0)
         out = [self.unique("scan"), self.unique("scan")]
         ways = [self.draw(st.integers(0, 1)) for _ in range(2)]
-        g.nodes.append(helper.make_node("Scan", [first, x], out, body=body, num_scan_inputs=1, scan_input_directions=[ways[0]],
-                                        scan_output_directions=[ways[1]]))
+        g.nodes.append(
+            helper.make_node(
+                "Scan",
+                [first, x],
+                out,
+                body=body,
+                num_scan_inputs=1,
+                scan_input_directions=[ways[0]],
+                scan_output_directions=[ways[1]],
+            )
+        )
         return g("Add", out[1], out[0])
 
 
@@ -154,7 +187,11 @@ def test_parity(model):
     others = [pliant.compile(model, progress=False, native_loops=False), pliant.compile(model, progress=False, opt_level=0)]
     rng = np.random.default_rng(0)
     for m, n in ((3, 2), (1, 1), (5, 0), (17, 4), (3, 2)):
-        feed = {"x": rng.uniform(-1, 1, (m, 4)).astype(np.float32), "z": rng.uniform(-1, 1, (m, 4)).astype(np.float32), "n": np.array(n, np.int64)}
+        feed = {
+            "x": rng.uniform(-1, 1, (m, 4)).astype(np.float32),
+            "z": rng.uniform(-1, 1, (m, 4)).astype(np.float32),
+            "n": np.array(n, np.int64),
+        }
         feed = {k: v for k, v in feed.items() if k in names}
         want = session.run(None, feed)[0]
         got = native.run(feed)["y"]
