@@ -199,8 +199,16 @@ def test_a_run_is_cancelled_from_another_thread(tmp_path, native):
     assert exe(np.float32(1000))[0] == 1000
 
 
+@pytest.fixture
+def interrupts():
+    """Python's own handling of Ctrl-C: a process that was started in the background ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("native", [True, False])
-def test_control_c_interrupts_a_run(tmp_path, native):
+def test_control_c_interrupts_a_run(tmp_path, native, interrupts):
     exe = build(tmp_path, COUNT, native_loops=native)
     sent = []
 
