@@ -13,24 +13,15 @@ void Emitter::plan_results(Arg::Kind kind) {
 void Emitter::finish_results() {
   for (uint32_t i = 0; i < f_.results.size(); ++i) {
     ValueId v = f_.results[i];
-    artifact::TensorDesc d;
-    d.name = f_.result_names[i];
-    if (is_list(v)) {
-      describe_list(d, v);
-      prog().outputs.push_back(std::move(d));
-      continue;
-    }
-    const TensorType& t = f_.tensor_type(v);
-    d.dtype = t.dtype;
-    for (Dim x : t.shape) d.axes.push_back(axis_of(x));
-    prog().outputs.push_back(std::move(d));
+    prog().outputs.push_back(describe_value(v, f_.result_names[i]));
+    if (is_list(v)) continue;
     Arg from = arg_of_value(v);
     if (from.kind == Arg::Kind::Output && from.index == i && from.byte_offset == artifact::imm(0)) continue;
     artifact::CopyDesc c;
     c.from = from;
     c.to.kind = Arg::Kind::Output;
     c.to.index = i;
-    c.bytes = slots_.of(bytes_of(t.dtype, t.shape));
+    c.bytes = slots_.of(bytes_of(f_.tensor_type(v)));
     prog().copies.push_back(c);
     append(Opcode::Copy, prog().copies.size() - 1);
   }

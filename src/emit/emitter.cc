@@ -88,21 +88,26 @@ void Emitter::bind_inputs() {
   prog().key_slots = slots_.count();
   for (uint32_t i = 0; i < f_.params.size(); ++i) {
     ValueId v = f_.params[i];
-    artifact::TensorDesc d;
-    d.name = f_.value(v).name;
-    if (is_list(v)) {
-      describe_list(d, v);
-      prog().inputs.push_back(std::move(d));
-      continue;
-    }
-    const TensorType& t = f_.tensor_type(v);
-    d.dtype = t.dtype;
-    for (Dim x : t.shape) d.axes.push_back(axis_of(x));
+    prog().inputs.push_back(describe_value(v, f_.value(v).name));
+    if (is_list(v)) continue;
+    artifact::TensorDesc& d = prog().inputs.back();
     if (i < f_.default_values.size() && f_.default_values[i])
       d.default_constant = static_cast<int32_t>(constant_index(f_.default_values[i]));
-    prog().inputs.push_back(std::move(d));
     storage_[v] = {Arg::Kind::Input, i, ctx_.constant(0), true};
   }
+}
+
+artifact::TensorDesc Emitter::describe_value(ValueId v, const std::string& name) {
+  artifact::TensorDesc d;
+  d.name = name;
+  if (is_list(v)) {
+    describe_list(d, v);
+    return d;
+  }
+  const TensorType& t = f_.tensor_type(v);
+  d.dtype = t.dtype;
+  for (Dim x : t.shape) d.axes.push_back(axis_of(x));
+  return d;
 }
 
 uint32_t Emitter::new_epoch() {

@@ -70,6 +70,8 @@ class Emitter {
 
   // Inputs and epochs. Epoch e of this function has shape program first_program_ + e.
   artifact::Axis axis_of(Dim d) { return {slots_.of(d), d.str()}; }
+  // An input or output of the program, tensor or list.
+  artifact::TensorDesc describe_value(ValueId v, const std::string& name);
   void add_bind(uint32_t input, uint32_t axis, expr::SymbolId s, bool is_element);
   void bind_inputs();
   void bind_params();

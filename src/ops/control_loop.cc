@@ -76,18 +76,24 @@ class LoopBuilder {
     return any;
   }
 
-  Type param_type(size_t i) {
+  // The type of carried value i after `count` iterations; `fresh` gives the size of an axis k that follows no rule.
+  Type type_after(size_t i, Dim count, const std::function<Dim(size_t k)>& fresh) {
     const TensorType* t = type(spec_.init[i]).tensor();
     if (t == nullptr) return lists_[i];
     Shape shape = t->shape;
     DType dtype = t->dtype;
     for (size_t k = 0; k < shape.size(); ++k) {
       const Axis& a = axes_[i][k];
-      if (a.change == Change::Affine) shape[k] = shape[k] + a.step * index_;
-      if (a.change == Change::Fresh)
-        shape[k] = fresh_size("carried" + std::to_string(i) + "_" + std::to_string(k), std::nullopt, loc_, ctx_);
+      if (a.change == Change::Affine) shape[k] = shape[k] + a.step * count;
+      if (a.change == Change::Fresh) shape[k] = fresh(k);
     }
     return graph::make_tensor_type(dtype, std::move(shape));
+  }
+
+  Type param_type(size_t i) {
+    return type_after(i, index_, [&](size_t k) {
+      return fresh_size("carried" + std::to_string(i) + "_" + std::to_string(k), std::nullopt, loc_, ctx_);
+    });
   }
 
   Status build() {
@@ -179,17 +185,9 @@ class LoopBuilder {
   }
 
   Type carried_output(size_t i, Dim count) {
-    const TensorType* t = type(spec_.init[i]).tensor();
-    if (t == nullptr) return lists_[i];
-    Shape shape = t->shape;
-    DType dtype = t->dtype;
-    for (size_t k = 0; k < shape.size(); ++k) {
-      const Axis& a = axes_[i][k];
-      if (a.change == Change::Affine) shape[k] = shape[k] + a.step * count;
-      if (a.change == Change::Fresh)
-        shape[k] = fresh_size("out" + std::to_string(i) + "_" + std::to_string(k), bound_fresh(i, k, count), loc_, ctx_);
-    }
-    return graph::make_tensor_type(dtype, std::move(shape));
+    return type_after(i, count, [&](size_t k) {
+      return fresh_size("out" + std::to_string(i) + "_" + std::to_string(k), bound_fresh(i, k, count), loc_, ctx_);
+    });
   }
 
   Result<Type> scan_output(size_t j, Dim count) {

@@ -8,6 +8,7 @@
 #include "ops/control.h"
 #include "ops/op.h"
 #include "passes/pass.h"
+#include "passes/rewrite/random_function_test.h"
 
 namespace pliant::passes {
 namespace {
@@ -128,18 +129,6 @@ class RandomLoop {
   ValueId x_, w_, v_, rows_ = graph::kNoValue;
   bool backwards_ = false;
 };
-
-te::Array random_array(std::vector<int64_t> shape, uint64_t seed) {
-  te::Array a{DType::F32, std::move(shape), {}};
-  int64_t n = 1;
-  for (int64_t d : a.shape) n *= d;
-  std::mt19937_64 random(seed);
-  std::vector<float> values(static_cast<size_t>(n));
-  for (float& v : values) v = static_cast<float>(static_cast<double>(random() % 2001) / 1000 - 1);
-  a.data.resize(values.size() * sizeof(float));
-  if (n > 0) std::memcpy(a.data.data(), values.data(), a.data.size());
-  return a;
-}
 
 Result<std::vector<te::Array>> evaluate_at(const graph::Function& f, expr::Context& ctx, int64_t steps) {
   std::vector<te::Array> in{random_array({steps, kWidth}, 1), random_array({kWidth, kWidth}, 2), random_array({kWidth}, 3)};

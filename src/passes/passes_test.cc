@@ -14,18 +14,6 @@ namespace {
 
 using graph::FunctionPtr;
 
-te::Array random_array(std::vector<int64_t> shape, uint64_t seed) {
-  te::Array a{DType::F32, std::move(shape), {}};
-  int64_t n = 1;
-  for (int64_t d : a.shape) n *= d;
-  std::mt19937_64 random(seed);
-  std::vector<float> values(static_cast<size_t>(n));
-  for (float& v : values) v = static_cast<float>(static_cast<double>(random() % 2001) / 1000 - 1);
-  a.data.resize(values.size() * sizeof(float));
-  if (n > 0) std::memcpy(a.data.data(), values.data(), a.data.size());
-  return a;
-}
-
 struct Sizes {
   int64_t n, h, w;
 };

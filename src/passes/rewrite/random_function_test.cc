@@ -1,6 +1,7 @@
 #include "passes/rewrite/random_function_test.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "ops/op.h"
 
@@ -279,5 +280,17 @@ class Generator {
 }  // namespace
 
 graph::FunctionPtr make_random_function(expr::Context& ctx, uint64_t seed) { return Generator(ctx, seed).run(); }
+
+te::Array random_array(std::vector<int64_t> shape, uint64_t seed) {
+  te::Array a{DType::F32, std::move(shape), {}};
+  int64_t n = 1;
+  for (int64_t d : a.shape) n *= d;
+  std::mt19937_64 random(seed);
+  std::vector<float> values(static_cast<size_t>(n));
+  for (float& v : values) v = static_cast<float>(static_cast<double>(random() % 2001) / 1000 - 1);
+  a.data.resize(values.size() * sizeof(float));
+  if (n > 0) std::memcpy(a.data.data(), values.data(), a.data.size());
+  return a;
+}
 
 }  // namespace pliant::passes
