@@ -98,6 +98,9 @@ ValueId make_value(ImportState& state, const Value& v) {
   return append_known(state, *v.known, v.loc);
 }
 
+// Tensors of sizes of no fixed length are taken apart for as many lengths.
+constexpr int64_t kMostCounts = 8;
+
 // Constants of more elements stand once, outside of all regions; others where they are used.
 constexpr int64_t kSmallConstant = 16;
 
@@ -173,22 +176,58 @@ Result<std::vector<double>> Conversion::const_reals(size_t i, const std::string&
   return out;
 }
 
-Result<std::vector<Dim>> Conversion::dims(size_t i, const std::string& what) {
+Result<int64_t> Conversion::size_count(size_t i, const std::string& what, SizeCount count) {
+  const Dim n = this->count(shape(i));
+  auto is = [&](int64_t v) { return is_zero(n - v, ctx()); };
+  if (n.is_const()) return n.const_value();
+  if (count.expected) {
+    require_equal(n, num(*count.expected), what + " must have {b} elements but has {a}");
+    return *count.expected;
+  }
+  const expr::Interval range = ctx().range(n);
+  const int64_t first = std::max<int64_t>(0, range.lo), last = std::min(range.hi, count.most);
+  if (last - first < kMostCounts) {
+    for (int64_t v = first; v <= last; ++v) {
+      const std::optional<bool> holds = v == last ? true : decide(is(v));
+      if (!holds)
+        return undecided(
+            is(v), "unknown-count",
+            what + " ('" + value(i).name + "') has " + n.str() + " elements, and how many decides the rank of the result");
+      if (!*holds) continue;
+      require_equal(n, num(v), what + " must have at most {b} elements but has {a}");
+      return v;
+    }
+  }
+  return fail("unknown-count", what + " ('" + value(i).name + "') has " + n.str() +
+                                   " elements; declare the rank of the result, or bound that size");
+}
+
+Result<std::vector<Dim>> Conversion::dims(size_t i, const std::string& what, SizeCount size_count_known) {
   if (!has(i)) return fail("missing-input", what + " are missing");
   if (value(i).type.tensor() == nullptr) return fail("wrong-type", what + " ('" + value(i).name + "') must be a tensor");
   if (const Known* k = known(i)) {
     if (auto d = k->dims()) return *d;
   }
-  std::vector<Dim> out = TRY(read_dims(in(i), what));
   Known k{dtype(i), {}, {}};
-  for (Dim d : shape(i)) k.shape.push_back(d.const_value());
+  const bool is_fixed = std::all_of(shape(i).begin(), shape(i).end(), [](Dim d) { return d.is_const(); });
+  if (is_fixed)
+    for (Dim d : shape(i)) k.shape.push_back(d.const_value());
+  else
+    k.shape = {TRY(size_count(i, what, size_count_known))};
+  const ValueId flat = is_fixed ? in(i) : TRY(reshape(in(i), {num(k.shape[0])}));
+  std::vector<Dim> out = TRY(read_dims(flat, what));
   for (Dim d : out) k.elements.push_back(Element::make_int(d));
   state_.learn(inputs_[i], std::move(k));
   return out;
 }
 
+Error Conversion::undecided(Dim condition, const std::string& id, const std::string& message) {
+  state_.undecided = condition;
+  return fail(id, message);
+}
+
 Result<Dim> Conversion::dim(size_t i, const std::string& what) {
-  std::vector<Dim> v = TRY(dims(i, what));
+  std::vector<Dim> v = TRY(dims(i, what, {.expected = 1}));
   if (v.size() != 1) return fail("wrong-count", what + " must be one number but has " + std::to_string(v.size()));
   return v[0];
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "frontend/onnx/facts.h"
 #include "frontend/onnx/known.h"
 #include "frontend/onnx/model.h"
 #include "frontend/onnx/tensor_data.h"
@@ -19,6 +20,7 @@ using graph::kNoValue;
 using graph::TensorType;
 using graph::ValueId;
 
+struct Frame;
 struct Value;
 using ValueRef = std::shared_ptr<Value>;
 
@@ -64,6 +66,9 @@ struct ImportState {
   TensorLoader loader;
   std::vector<Diagnostic> errors;
   std::vector<OpenRegion> regions{};
+  Facts facts{};
+  // What the node being converted has to know: it is imported once where this holds and once where it does not.
+  std::optional<Dim> undecided{};
   uint32_t region_count = 0;
   bool is_open(uint32_t region) const;
   void enter_region() { regions.push_back({++region_count, {}}); }
@@ -71,16 +76,24 @@ struct ImportState {
   void learn(const ValueRef& v, Known k);
 };
 
+// How many sizes a tensor of sizes holds where its type does not tell: `expected`, which is then checked, or each number
+// from 0 to `most` in a branch of its own.
+struct SizeCount {
+  std::optional<int64_t> expected{};
+  int64_t most = INT64_MAX;
+};
+
 class Conversion {
  public:
   Conversion(ImportState& state, const NodeProto& node_proto, int64_t opset_version, LocPtr node_loc,
-             std::vector<ValueRef> node_inputs, const AttributeEnv* env)
+             std::vector<ValueRef> node_inputs, const AttributeEnv* env, const Frame* frame)
       : node(node_proto),
         opset(opset_version),
         loc(std::move(node_loc)),
         state_(state),
         inputs_(std::move(node_inputs)),
-        env_(env) {}
+        env_(env),
+        frame_(frame) {}
 
   const NodeProto& node;
   const int64_t opset;  // of the node's domain
@@ -111,10 +124,20 @@ class Conversion {
   // The constant float elements of input i.
   Result<std::vector<double>> const_reals(size_t i, const std::string& what);
   // The elements of integer input i as sizes: the known ones, or symbols that a core.read_dims defines.
-  Result<std::vector<Dim>> dims(size_t i, const std::string& what);
+  Result<std::vector<Dim>> dims(size_t i, const std::string& what, SizeCount count = {});
+  // How many elements input i has; a number.
+  Result<int64_t> size_count(size_t i, const std::string& what, SizeCount count);
   Result<Dim> dim(size_t i, const std::string& what);
   // Likewise of a graph value made by this conversion, whose elements are known to be at least `lo`.
   Result<std::vector<Dim>> read_dims(ValueId v, const std::string& what, int64_t lo = INT64_MIN);
+
+  // Whether the condition, 0 or 1, holds in every run that comes here.
+  std::optional<bool> decide(Dim condition) { return onnx::decide(condition, state_.facts, ctx()); }
+  // The node can not be converted without knowing whether the condition holds: what to return. The error is reported where
+  // the node cannot be imported for both cases. Nothing may have been required before.
+  Error undecided(Dim condition, const std::string& id, const std::string& message);
+  // The rank that the model declares for output k, in the graph around the node or where that graph gives it on.
+  std::optional<int64_t> declared_rank(size_t k) const;
 
   // Attributes. One of the wrong kind is noted, and reported after the conversion.
   bool has_attr(std::string_view name) { return attr(name) != nullptr; }
@@ -160,6 +183,7 @@ class Conversion {
   ImportState& state_;
   std::vector<ValueRef> inputs_;
   const AttributeEnv* env_;
+  const Frame* frame_;
   std::optional<Error> attr_error_;
 };
 

@@ -40,7 +40,7 @@ Result<Values> split(Conversion& c) {
   if (c.has_attr("split")) {
     for (int64_t v : c.ints_attr("split", {})) sizes.push_back(c.num(v));
   } else if (c.has(1)) {
-    sizes = TRY(c.dims(1, "the sizes of the parts"));
+    sizes = TRY(c.dims(1, "the sizes of the parts", {.expected = parts}));
   } else {
     sizes = TRY(equal_parts(c, n, c.int_attr("num_outputs", parts)));
   }
@@ -97,8 +97,8 @@ Result<Values> pad_by_attributes(Conversion& c) {
 }
 
 Result<Values> pad(Conversion& c) {
-  std::vector<Dim> axes = c.has(3) ? TRY(c.dims(3, "the axes to pad")) : every_axis(c);
-  std::vector<Dim> given = TRY(c.dims(1, "the pads"));
+  std::vector<Dim> axes = c.has(3) ? TRY(c.dims(3, "the axes to pad", {.most = c.rank(0)})) : every_axis(c);
+  std::vector<Dim> given = TRY(c.dims(1, "the pads", {.expected = static_cast<int64_t>(2 * axes.size())}));
   std::vector<Dim> pads = TRY(all_pads(c, given, axes));
   ValueId value = c.has(2) ? TRY(c.reshape(c.in(2), {})) : kNoValue;
   Attrs attrs{{"pads", pads}, {"mode", c.string_attr("mode", "constant")}};

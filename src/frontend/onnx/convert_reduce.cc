@@ -5,13 +5,22 @@
 namespace pliant::frontend::onnx {
 namespace {
 
+// How many axes are named where the type of `axes` does not tell. None are all of them, or none.
+SizeCount axes_to_reduce(Conversion& c, bool keeps) {
+  SizeCount out{.most = c.rank(0)};
+  const std::optional<int64_t> declared = keeps ? std::nullopt : c.declared_rank(0);
+  if (declared && *declared > 0 && *declared < c.rank(0)) out.expected = c.rank(0) - *declared;
+  return out;
+}
+
 template <OpName op>
 Result<Values> reduce(Conversion& c) {
   AxesArgument axes = axes_argument(c);
   if (!axes.is_known) {
     // Axes from data: the reduction takes them as sizes.
-    std::vector<Dim> dims = TRY(c.dims(1, "the axes to reduce"));
-    Attrs attrs{{"axes", dims}, {"keepdims", c.bool_attr("keepdims", true)}};
+    const bool keeps = c.bool_attr("keepdims", true);
+    std::vector<Dim> dims = TRY(c.dims(1, "the axes to reduce", axes_to_reduce(c, keeps)));
+    Attrs attrs{{"axes", dims}, {"keepdims", keeps}};
     if (!dims.empty()) return Values{TRY(c.append(op.text, std::move(attrs), {c.in(0)}))};
   }
   std::vector<int64_t> list = TRY(c.axes(axes.given.value_or(std::vector<int64_t>{}), c.rank(0)));

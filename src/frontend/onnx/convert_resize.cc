@@ -126,7 +126,7 @@ Result<Values> resize(Conversion& c) {
   if (has_sizes) {
     std::string policy = c.string_attr("keep_aspect_ratio_policy", "stretch");
     if (policy != "stretch") attrs.set("keep_aspect", policy);
-    r.sizes = TRY(c.dims(3, "the sizes"));
+    r.sizes = TRY(c.dims(3, "the sizes", {.expected = static_cast<int64_t>(r.axes.size())}));
     if (r.sizes.size() != r.axes.size()) return c.fail("wrong-count", "one size an axis is needed");
   } else {
     TRY(take_scales(c, 2, r));

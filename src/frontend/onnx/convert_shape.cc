@@ -34,7 +34,7 @@ void require_sizes(Conversion& c, const std::vector<Dim>& dims, const std::strin
 }
 
 Result<Values> constant_of_shape(Conversion& c) {
-  std::vector<Dim> shape = TRY(c.dims(0, "the shape"));
+  std::vector<Dim> shape = TRY(c.dims(0, "the shape", {.expected = c.declared_rank(0)}));
   require_sizes(c, shape, "the shape");
   ValueId value = kNoValue;
   if (c.has_attr("value")) {
@@ -84,7 +84,7 @@ std::vector<Dim> reshape_sizes(Conversion& c, const graph::Shape& from, const st
 }
 
 Result<Values> reshape(Conversion& c) {
-  std::vector<Dim> wanted = TRY(c.dims(1, "the new shape"));
+  std::vector<Dim> wanted = TRY(c.dims(1, "the new shape", {.expected = c.declared_rank(0)}));
   int64_t unknown = std::count_if(wanted.begin(), wanted.end(), [](Dim d) { return d.is_const(-1); });
   if (unknown > 1) return c.fail("shape-mismatch", "the new shape has more than one size to infer");
   for (size_t i = 0; i < wanted.size(); ++i) {
@@ -92,6 +92,13 @@ Result<Values> reshape(Conversion& c) {
       return c.fail("shape-mismatch", "size " + std::to_string(wanted[i].const_value()) + " of the new shape is negative");
     }
   }
+  Dim inferred = c.num(unknown);
+  for (Dim d : wanted) {
+    if (d.is_const() || proves_non_negative(d, c.ctx())) continue;
+    c.require_less_equal(c.num(-1), d, "size {b} of the new shape is negative");
+    inferred = inferred + is_negative(d, c.ctx());
+  }
+  c.require_less_equal(inferred, c.num(1), "the new shape has {a} sizes to infer, and at most {b} can be");
   graph::Shape from = c.shape(0);
   std::vector<Dim> sizes = reshape_sizes(c, from, wanted, !c.bool_attr("allowzero", false));
   return Values{TRY(c.reshape(c.in(0), sizes))};
@@ -105,33 +112,84 @@ Result<Values> flatten(Conversion& c) {
   return Values{TRY(c.reshape(c.in(0), {c.count(outer), c.count(inner)}))};
 }
 
+// Which axes a Squeeze that names none, or an empty list, drops: those of size 1. An axis that may be one is what the
+// declared rank of the result says, or decided in a branch of its own.
+enum class Fate : uint8_t { Stays, Goes, Open };
+struct Fates {
+  std::vector<Fate> axes;
+  std::vector<size_t> of(Fate f) const {
+    std::vector<size_t> out;
+    for (size_t i = 0; i < axes.size(); ++i)
+      if (axes[i] == f) out.push_back(i);
+    return out;
+  }
+};
+
+Fates fates_of(Conversion& c, const graph::Shape& s) {
+  Fates out;
+  for (Dim d : s) {
+    const std::optional<bool> is_one = c.decide(is_zero(d - 1, c.ctx()));
+    out.axes.push_back(!is_one ? Fate::Open : *is_one ? Fate::Goes : Fate::Stays);
+  }
+  return out;
+}
+
+// `left` axes stay, so how many of the open ones go is known.
+Result<Values> squeeze_to_rank(Conversion& c, const graph::Shape& s, const Fates& fates, size_t left) {
+  const std::vector<size_t> open = fates.of(Fate::Open), staying = fates.of(Fate::Stays);
+  Dim stay = c.num(static_cast<int64_t>(staying.size()));
+  for (size_t i : open) stay = stay + 1 - is_zero(s[i] - 1, c.ctx());
+  c.require_equal(stay, c.num(static_cast<int64_t>(left)),
+                  "axes of size 1 are dropped, which leaves {a} here, but the model declares {b} axes for the result; name "
+                  "the axes to drop");
+  if (left != staying.size() && left != staying.size() + open.size()) {
+    graph::Shape sizes = TRY(sizes_above_one(c, left));
+    return Values{TRY(c.reshape(c.in(0), std::move(sizes)))};
+  }
+  graph::Shape out;
+  for (size_t i = 0; i < s.size(); ++i)
+    if (fates.axes[i] == Fate::Stays || (fates.axes[i] == Fate::Open && left != staying.size())) out.push_back(s[i]);
+  return Values{TRY(c.reshape(c.in(0), out))};
+}
+
+Result<Values> squeeze_ones(Conversion& c) {
+  constexpr size_t kMostOpen = 4;
+  const graph::Shape s = c.shape(0);
+  const Fates fates = fates_of(c, s);
+  const std::vector<size_t> open = fates.of(Fate::Open);
+  const size_t staying = fates.of(Fate::Stays).size();
+  if (open.empty()) return squeeze_to_rank(c, s, fates, staying);
+  // A declaration that no sizes can meet says nothing.
+  if (auto rank = c.declared_rank(0); rank && *rank >= 0) {
+    const auto left = static_cast<size_t>(*rank);
+    if (left >= staying && left <= staying + open.size()) return squeeze_to_rank(c, s, fates, left);
+  }
+  const std::string what = "axes of size 1 are dropped, but whether axis " + std::to_string(open[0]) + " of size " +
+                           s[open[0]].str() +
+                           " is one is not known; name the axes, declare the shape of the result, or bound that size";
+  if (open.size() > kMostOpen) return c.fail("unknown-rank", what);
+  return c.undecided(is_zero(s[open[0]] - 1, c.ctx()), "unknown-rank", what);
+}
+
 Result<Values> squeeze(Conversion& c) {
   AxesArgument axes = axes_argument(c);
   const graph::Shape s = c.shape(0);
   if (!axes.is_known) {
-    graph::Shape left = TRY(squeezed_at_run_time(c, 1));
+    const int64_t count = TRY(axes_dropped(c, 1));
+    if (count == 0) return squeeze_ones(c);
+    graph::Shape left = TRY(squeezed_at_run_time(c, 1, count));
     return Values{TRY(c.reshape(c.in(0), left))};
   }
+  if (!axes.given || axes.given->empty()) return squeeze_ones(c);
   std::vector<bool> drop(s.size(), false);
-  if (axes.given) {
-    for (int64_t a : TRY(c.axes(*axes.given, c.rank(0)))) {
-      drop[static_cast<size_t>(a)] = true;
-      if (c.ctx().equal(s[static_cast<size_t>(a)], c.num(1)) == expr::Tri::No) {
-        return c.fail("shape-mismatch", "axis " + std::to_string(a) + " has size " + s[static_cast<size_t>(a)].str() +
-                                            " and cannot be dropped");
-      }
-      c.require_equal(s[static_cast<size_t>(a)], c.num(1),
-                      "axis " + std::to_string(a) + " must have size 1 to be dropped, but has {a}");
+  for (int64_t a : TRY(c.axes(*axes.given, c.rank(0)))) {
+    drop[static_cast<size_t>(a)] = true;
+    if (c.ctx().equal(s[static_cast<size_t>(a)], c.num(1)) == expr::Tri::No) {
+      return c.fail("shape-mismatch",
+                    "axis " + std::to_string(a) + " has size " + s[static_cast<size_t>(a)].str() + " and cannot be dropped");
     }
-  } else {
-    // Which axes go must not depend on the input: a size that is not fixed stays, and must not be 1.
-    for (size_t i = 0; i < s.size(); ++i) {
-      drop[i] = s[i].is_const(1);
-      if (!s[i].is_const() && c.ctx().equal(s[i], c.num(1)) != expr::Tri::No) {
-        return c.fail("unknown-rank", "axes of size 1 are dropped, but whether axis " + std::to_string(i) + " of size " +
-                                          s[i].str() + " is one is not known; name the axes");
-      }
-    }
+    c.require_equal(s[static_cast<size_t>(a)], c.num(1),
+                    "axis " + std::to_string(a) + " must have size 1 to be dropped, but has {a}");
   }
   graph::Shape out;
   for (size_t i = 0; i < s.size(); ++i) {
@@ -160,13 +218,16 @@ Result<Values> unsqueeze(Conversion& c) {
 }
 
 Result<Values> expand(Conversion& c) {
-  std::vector<Dim> shape = TRY(c.dims(1, "the shape"));
+  // A shape of fewer axes than the input has may have any number of them.
+  std::optional<int64_t> rank = c.declared_rank(0);
+  if (rank && *rank <= c.rank(0)) rank.reset();
+  std::vector<Dim> shape = TRY(c.dims(1, "the shape", {.expected = rank}));
   require_sizes(c, shape, "the shape");
   return Values{TRY(c.append("array.expand", Attrs{{"shape", shape}}, {c.in(0)}))};
 }
 
 Result<Values> tile(Conversion& c) {
-  std::vector<Dim> repeats = TRY(c.dims(1, "the repeats"));
+  std::vector<Dim> repeats = TRY(c.dims(1, "the repeats", {.expected = c.rank(0)}));
   require_sizes(c, repeats, "the repeats");
   return Values{TRY(c.append("array.tile", Attrs{{"repeats", repeats}}, {c.in(0)}))};
 }
@@ -188,6 +249,7 @@ Result<Dim> range_size(Conversion& c) {
     ValueId whole = TRY(c.append("math.ceil", {}, {ratio}));
     whole = TRY(c.cast(whole, DType::I64));
     std::vector<Dim> n = TRY(c.read_dims(whole, "the count"));
+    c.require_less_equal(n[0], c.num(INT64_MAX - 1), "the step must not be 0 and the limit must be finite");
     return tight_max(n[0], zero, c.ctx());
   }
   Dim start = TRY(c.dim(0, "the start")), limit = TRY(c.dim(1, "the limit")), step = TRY(c.dim(2, "the step"));

@@ -96,6 +96,7 @@ Result<Values> slice_at_run_time(Conversion& c) {
   std::vector<Dim> ends = TRY(per_axis(c, c.in(2), axes, INT64_MAX / 2, "the ends"));
   ValueId out = c.in(0);
   for (size_t a = 0; a < steps.size(); ++a) {
+    steps[a] = tight_max(steps[a], c.num(-INT64_MAX), c.ctx());  // so that it can be negated
     c.require_less_equal(c.num(1), tight_max(steps[a], -steps[a], c.ctx()), "the steps must not be 0");
     Positions p = positions_of(c, starts[a], ends[a], steps[a], c.shape(0)[a]);
     ValueId bounds = TRY(c.from_dims({p.first, steps[a]}));

@@ -3,14 +3,6 @@
 namespace pliant::frontend::onnx {
 namespace {
 
-// How many axes input i names.
-Result<int64_t> axis_count(Conversion& c, size_t i) {
-  Dim n = c.count(c.shape(i));
-  if (n.is_const() && n.const_value() <= kMaxKnown) return n.const_value();
-  return c.fail("unknown-rank",
-                "how many axes '" + c.value(i).name + "' names must be known and at most " + std::to_string(kMaxKnown));
-}
-
 Result<ValueId> full(Conversion& c, int64_t size, int64_t value) {
   Attrs attrs{{"shape", std::vector<Dim>{c.num(size)}}};
   return c.append("array.full", std::move(attrs), {c.scalar(DType::I64, static_cast<double>(value))});
@@ -20,21 +12,47 @@ Result<ValueId> full(Conversion& c, int64_t size, int64_t value) {
 struct Kept {
   ValueId dropped, kept, before;  // `dropped` and `kept` hold 0 and 1
 };
-Result<Kept> kept_axes(Conversion& c, size_t i, int64_t count, int64_t rank) {
-  ValueId axes = TRY(c.reshape(c.in(i), {c.num(count)}));
-  axes = TRY(c.cast(axes, DType::I64));
-  ValueId zeros = TRY(full(c, rank, 0)), named = TRY(full(c, count, 1)), ones = TRY(full(c, rank, 1));
+Result<Kept> kept_beside(Conversion& c, ValueId dropped, int64_t rank) {
+  ValueId ones = TRY(full(c, rank, 1));
   Kept k;
-  k.dropped = TRY(c.append("array.scatter_elements", Attrs{{"axis", int64_t{0}}}, {zeros, axes, named}));
+  k.dropped = dropped;
   k.kept = TRY(c.append("math.sub", {}, {ones, k.dropped}));
   k.before = TRY(c.append("array.cumsum", Attrs{{"axis", int64_t{0}}, {"exclusive", true}}, {k.kept}));
   return k;
+}
+Result<Kept> kept_axes(Conversion& c, size_t i, int64_t count, int64_t rank) {
+  ValueId axes = TRY(c.reshape(c.in(i), {c.num(count)}));
+  axes = TRY(c.cast(axes, DType::I64));
+  ValueId zeros = TRY(full(c, rank, 0)), named = TRY(full(c, count, 1));
+  ValueId dropped = TRY(c.append("array.scatter_elements", Attrs{{"axis", int64_t{0}}}, {zeros, axes, named}));
+  return kept_beside(c, dropped, rank);
+}
+
+// The `left` sizes of the shape of input 0 that stay.
+Result<graph::Shape> kept_sizes(Conversion& c, const Kept& k, int64_t left) {
+  // A dropped size goes behind the others and is cut off.
+  ValueId behind = TRY(c.append("math.mul", {}, {k.dropped, c.scalar(DType::I64, static_cast<double>(left))}));
+  ValueId place = TRY(c.append("math.mul", {}, {k.kept, k.before}));
+  place = TRY(c.append("math.add", {}, {place, behind}));
+  ValueId zeros = TRY(full(c, left + 1, 0)), sizes = TRY(c.from_dims(c.shape(0)));
+  ValueId all = TRY(c.append("array.scatter_elements", Attrs{{"axis", int64_t{0}}}, {zeros, place, sizes}));
+  Attrs first{{"starts", std::vector<int64_t>{0}}, {"ends", std::vector<int64_t>{left}}, {"axes", std::vector<int64_t>{0}}};
+  ValueId out = TRY(c.append("array.slice", std::move(first), {all}));
+  return c.read_dims(out, "the squeezed shape", 0);
+}
+
+// What a declared rank says about how many axes there are: none that it cannot be.
+SizeCount axis_count(std::optional<int64_t> count, int64_t most) {
+  if (count && (*count < 0 || *count > most)) count.reset();
+  return {count, most};
 }
 
 }  // namespace
 
 Result<graph::Shape> unsqueezed_at_run_time(Conversion& c, size_t i) {
-  int64_t count = TRY(axis_count(c, i)), rank = c.rank(0) + count;
+  std::optional<int64_t> declared = c.declared_rank(0);
+  if (declared) *declared -= c.rank(0);
+  int64_t count = TRY(c.size_count(i, "the axes to add", axis_count(declared, INT64_MAX))), rank = c.rank(0) + count;
   if (c.rank(0) == 0) return graph::Shape(static_cast<size_t>(rank), c.num(1));
   Kept k = TRY(kept_axes(c, i, count, rank));
   ValueId sizes = TRY(c.from_dims(c.shape(0)));
@@ -47,20 +65,26 @@ Result<graph::Shape> unsqueezed_at_run_time(Conversion& c, size_t i) {
   return c.read_dims(out, "the unsqueezed shape", 0);
 }
 
-Result<graph::Shape> squeezed_at_run_time(Conversion& c, size_t i) {
-  int64_t count = TRY(axis_count(c, i)), rank = c.rank(0), left = rank - count;
+Result<int64_t> axes_dropped(Conversion& c, size_t i) {
+  std::optional<int64_t> declared = c.declared_rank(0);
+  if (declared) *declared = c.rank(0) - *declared;
+  return c.size_count(i, "the axes to drop", axis_count(declared, c.rank(0)));
+}
+
+Result<graph::Shape> squeezed_at_run_time(Conversion& c, size_t i, int64_t count) {
+  int64_t left = c.rank(0) - count;
   if (left < 0) return c.fail("wrong-count", "more axes are dropped than there are");
   if (left == 0) return graph::Shape{};
-  Kept k = TRY(kept_axes(c, i, count, rank));
-  // A dropped size goes behind the others and is cut off.
-  ValueId behind = TRY(c.append("math.mul", {}, {k.dropped, c.scalar(DType::I64, static_cast<double>(left))}));
-  ValueId place = TRY(c.append("math.mul", {}, {k.kept, k.before}));
-  place = TRY(c.append("math.add", {}, {place, behind}));
-  ValueId zeros = TRY(full(c, left + 1, 0)), sizes = TRY(c.from_dims(c.shape(0)));
-  ValueId all = TRY(c.append("array.scatter_elements", Attrs{{"axis", int64_t{0}}}, {zeros, place, sizes}));
-  Attrs first{{"starts", std::vector<int64_t>{0}}, {"ends", std::vector<int64_t>{left}}, {"axes", std::vector<int64_t>{0}}};
-  ValueId out = TRY(c.append("array.slice", std::move(first), {all}));
-  return c.read_dims(out, "the squeezed shape", 0);
+  Kept k = TRY(kept_axes(c, i, count, c.rank(0)));
+  return kept_sizes(c, k, left);
+}
+
+Result<graph::Shape> sizes_above_one(Conversion& c, size_t left) {
+  graph::Shape ones;
+  for (Dim d : c.shape(0)) ones.push_back(is_zero(d - 1, c.ctx()));
+  ValueId dropped = TRY(c.from_dims(std::move(ones)));
+  Kept k = TRY(kept_beside(c, dropped, c.rank(0)));
+  return kept_sizes(c, k, static_cast<int64_t>(left));
 }
 
 }  // namespace pliant::frontend::onnx

@@ -228,7 +228,7 @@ Folded fold_squeeze(Conversion& c) {
   AxesArgument axes = axes_argument(c);
   if (k == nullptr || !axes.is_known) return std::nullopt;
   std::vector<bool> drop(k->shape.size(), false);
-  for (size_t i = 0; i < k->shape.size(); ++i) drop[i] = !axes.given && k->shape[i] == 1;
+  for (size_t i = 0; i < k->shape.size(); ++i) drop[i] = (!axes.given || axes.given->empty()) && k->shape[i] == 1;
   for (int64_t v : axes.given.value_or(std::vector<int64_t>{})) {
     auto a = wrap_axis(v, k->shape.size());
     if (!a) return std::nullopt;

@@ -33,35 +33,6 @@ std::vector<Frame*> rest_of(Frame& frame, size_t depth) {
   return out;
 }
 
-// x where the condition, as it is `holds`, says x == 0: the conditions of Equal are 1 - min(1, max(x, -x)).
-std::optional<Dim> zero_by(Dim condition, bool holds, expr::Context& ctx) {
-  Dim away = holds ? 1 - condition : condition;
-  if (away->terms.size() != 1 || away->terms[0].second != 1 || away->terms[0].first->factors.size() != 1)
-    return std::nullopt;
-  const auto& [atom, power] = away->terms[0].first->factors[0];
-  if (power != 1 || atom->kind != expr::AtomKind::Min || atom->args.size() != 2) return std::nullopt;
-  size_t one = atom->args[0].is_const(1) ? 0 : 1;
-  if (!atom->args[one].is_const(1)) return std::nullopt;
-  Dim distance = atom->args[1 - one];
-  for (const auto& [m, coefficient] : distance->terms) {
-    if (distance->terms.size() != 1 || coefficient != 1 || m->factors.size() != 1) break;
-    const expr::Atom& a = *m->factors[0].first;
-    if (a.kind == expr::AtomKind::Max && a.args.size() == 2 && a.args[0] == -a.args[1]) return a.args[0];
-  }
-  return ctx.proves_less_equal(ctx.constant(0), distance) ? std::optional(distance) : std::nullopt;
-}
-
-// A symbol and what it equals where x == 0.
-std::optional<std::pair<expr::SymbolId, Dim>> solve(Dim x) {
-  for (expr::SymbolId s : expr::symbols_of(x)) {
-    std::optional<Dim> c = expr::coefficient_of(x, s);
-    if (!c || !(c->is_const(1) || c->is_const(-1))) continue;
-    Dim rest = expr::substitute(x, {{s, x->ctx->constant(0)}});
-    return std::pair(s, c->is_const(1) ? -rest : rest);
-  }
-  return std::nullopt;
-}
-
 bool is_known_before(Dim d, expr::SymbolId first) {
   for (expr::SymbolId s : expr::symbols_of(d))
     if (s >= first) return false;
@@ -109,25 +80,6 @@ struct Importer::Branch {
   bool failed = false;
 };
 
-std::optional<bool> Importer::decide(Dim condition) const {
-  auto truth = [&](Dim d) -> std::optional<bool> {
-    expr::Interval r = ctx_->range(d);
-    if (r.lo == 0 && r.hi == 0) return false;
-    if (r.lo > 0 || r.hi < 0) return true;
-    return std::nullopt;
-  };
-  if (auto known = truth(condition)) return known;
-  for (const auto& [fact, holds] : facts_) {
-    if (condition == fact || ctx_->proves_equal(condition, fact)) return holds;
-    if (ctx_->proves_equal(condition, 1 - fact)) return !holds;
-    std::optional<Dim> zero = zero_by(fact, holds, *ctx_);
-    auto solved = zero ? solve(*zero) : std::nullopt;
-    if (!solved) continue;
-    if (auto known = truth(expr::substitute(condition, {{solved->first, solved->second}}))) return known;
-  }
-  return std::nullopt;
-}
-
 const GraphProto* Importer::branch_graph(Conversion& c, const char* name) {
   const AttributeProto* a = c.attr(name);
   if (a == nullptr || a->graphs.size() != 1) {
@@ -152,32 +104,54 @@ void Importer::import_if(Conversion& c, Frame& frame) {
   const Known* known = c.known(0);
   if (known != nullptr && known->elements.size() == 1 && known->elements[0].kind == Element::Kind::Int) {
     condition.dim = known->elements[0].num;
-    if (auto taken = decide(*condition.dim)) return import_taken_branch(c, *taken ? *then : *otherwise, frame);
+    if (auto taken = c.decide(*condition.dim)) return import_taken_branch(c, *taken ? *then : *otherwise, frame);
   } else {
     c.require_equal(c.count(c.shape(0)), c.num(1), "the condition has {a} elements, not one");
     condition.value = c.in(0);
   }
+  std::optional<Error> differ = import_either(c, condition, {then, otherwise}, frame);
+  if (!differ) return;
+  report(std::move(*differ));
+  bind_broken(c.node, *frame.scope);
+}
+
+std::optional<Error> Importer::import_either(Conversion& c, const ops::Condition& condition, Branches branches,
+                                             Frame& frame) {
   for (size_t depth = 0;;) {
     any_rank_.node = nullptr;
-    std::optional<Error> differ = import_branches(c, condition, frame, depth);
-    if (!differ || extends_) return;
+    std::optional<Error> differ = import_branches(c, condition, branches, frame, depth);
+    if (!differ || extends_) return std::nullopt;
     if (rest_of(frame, depth + 1).size() > depth) {
       ++depth;
       continue;
     }
     if (is_in_extensible_branch(frame)) {
       extends_ = true;
-      return;
+      return std::nullopt;
     }
     // The branches end with the model's outputs: those of different ranks become optionals, whose tensors have any rank.
     if (depth > 0 && rest_of(frame, depth).back()->gives_results && !any_rank_.outputs.empty()) {
       any_rank_.node = &c.node;
-      differ = import_branches(c, condition, frame, depth);
-      if (!differ) return;
+      differ = import_branches(c, condition, branches, frame, depth);
     }
-    report(std::move(*differ));
-    return bind_broken(c.node, *frame.scope);
+    return differ;
   }
+}
+
+void Importer::import_for_both(Conversion& c, std::string name, Dim condition, Error why, Frame& frame) {
+  // The node again, of the same name, in a graph of its own.
+  GraphProto g;
+  g.nodes.push_back(c.node);
+  g.nodes[0].name = name;
+  NodeProto node = c.node;
+  std::erase(node.outputs, std::string_view());
+  for (std::string_view output : node.outputs) g.outputs.push_back({output, {}});
+  Conversion either(state_, node, c.opset, c.loc, {}, nullptr, &frame);
+  ops::Condition holds;
+  holds.dim = condition;
+  if (!import_either(either, holds, {&g, &g}, frame)) return;
+  report(std::move(why));
+  bind_broken(c.node, *frame.scope);
 }
 
 void Importer::import_taken_branch(Conversion& c, const GraphProto& g, Frame& frame) {
@@ -185,7 +159,7 @@ void Importer::import_taken_branch(Conversion& c, const GraphProto& g, Frame& fr
   Scope inner{&scope, {}, scope.opsets, scope.attributes, scope.prefix, scope.depth + 1};
   add_initializers(g, inner);
   size_t errors_before = state_.errors.size();
-  Frame taken{&g.nodes, output_names(g), &inner, &frame, &c.node};
+  Frame taken{&g.nodes, &g, output_names(g), &inner, &frame, &c.node};
   import_graph(taken);
   if (taken.passed_over || extends_) return;
   if (state_.errors.size() != errors_before) return bind_broken(c.node, scope);
@@ -195,12 +169,12 @@ void Importer::import_taken_branch(Conversion& c, const GraphProto& g, Frame& fr
 }
 
 // The error of the branches' types when those differ; nothing when the outputs are bound or everything is reported.
-std::optional<Error> Importer::import_branches(Conversion& c, const ops::Condition& condition, Frame& frame, size_t depth) {
+std::optional<Error> Importer::import_branches(Conversion& c, const ops::Condition& condition, Branches branches,
+                                               Frame& frame, size_t depth) {
   for (const Frame* f : rest_of(frame, depth)) repeated_ += static_cast<int64_t>(f->order.size() - f->next);
   if (repeated_ > kMostRepeated)
     return c.fail("arms-differ", "its branches give values of different types, and what follows is too large to repeat");
-  const AttributeProto *t = c.attr("then_branch"), *e = c.attr("else_branch");
-  Branch then{t->graphs[0].get(), true, condition.dim, {}, {}}, otherwise{e->graphs[0].get(), false, condition.dim, {}, {}};
+  Branch then{branches.then, true, condition.dim, {}, {}}, otherwise{branches.otherwise, false, condition.dim, {}, {}};
   expr::SymbolId first = ctx_->symbol_count();
   auto ids = ops::append_if(
       state_.builder, *ctx_, condition, [&] { return import_branch(c, frame, depth, then); },
@@ -226,11 +200,11 @@ std::optional<Error> Importer::import_branches(Conversion& c, const ops::Conditi
 }
 
 Result<std::optional<Values>> Importer::import_branch(Conversion& c, Frame& frame, size_t depth, Branch& branch) {
-  size_t errors_before = state_.errors.size(), facts_before = facts_.size();
+  size_t errors_before = state_.errors.size(), facts_before = state_.facts.size();
   state_.enter_region();
-  if (branch.condition) facts_.emplace_back(*branch.condition, branch.is_then);
+  if (branch.condition) state_.facts.emplace_back(*branch.condition, branch.is_then);
   Result<std::vector<ValueRef>> outputs = run_branch(c, frame, depth, *branch.graph);
-  facts_.resize(facts_before, {Dim(), false});
+  state_.facts.resize(facts_before, {Dim(), false});
   std::optional<Values> ids;
   if (extends_) {
     state_.errors.resize(errors_before);
@@ -275,7 +249,7 @@ Result<std::vector<ValueRef>> Importer::run_branch(Conversion& c, Frame& frame, 
   Scope& around = depth == 0 ? *frame.scope : scopes[0];
   Scope inner{&around, {}, around.opsets, around.attributes, around.prefix, around.depth + 1};
   add_initializers(g, inner);
-  chain[0] = Frame{&g.nodes, output_names(g), &inner, nullptr, &c.node};
+  chain[0] = Frame{&g.nodes, &g, output_names(g), &inner, nullptr, &c.node};
   for (size_t k = 0; k + 1 < chain.size(); ++k) chain[k].outer = &chain[k + 1];
   chain.back().outer = nullptr;
   chain.back().is_extensible = rest_of(frame, depth + 1).size() > depth || is_in_extensible_branch(frame);

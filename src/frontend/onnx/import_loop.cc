@@ -59,7 +59,7 @@ Result<std::vector<ValueRef>> Importer::run_body(Conversion& c, const GraphProto
   Scope inner{&scope, {}, scope.opsets, scope.attributes, scope.prefix, scope.depth + 1};
   for (size_t k = 0; k < inputs.size(); ++k) inner.values[g.inputs[k].name] = inputs[k];
   add_initializers(g, inner);
-  Frame frame{&g.nodes, output_names(g), &inner};
+  Frame frame{&g.nodes, &g, output_names(g), &inner};
   import_graph(frame);
   auto outputs = outputs_of(frame, c, "its body");
   if (state_.errors.size() == errors_before && outputs) return std::move(*outputs);

@@ -212,16 +212,17 @@ void Importer::import_node(const NodeProto& n, size_t index, Frame& frame) {
     return bind_broken(n, scope);
   }
   if (broken) return bind_broken(n, scope);
-  Conversion c(state_, n, opset, loc, inputs, scope.attributes);
+  Conversion c(state_, n, opset, loc, inputs, scope.attributes, &frame);
   if (is_if) return import_if(c, frame);
   if (is_loop) return import_loop(c, scope);
   if (is_scan) return import_scan(c, scope);
   if (is_map) return import_sequence_map(c, scope);
   if (function != nullptr) return inline_function(*function, c, inputs, frame);
-  convert(*row, c, scope);
+  convert(*row, c, frame, index);
 }
 
-void Importer::convert(const Row& row, Conversion& c, Scope& scope) {
+void Importer::convert(const Row& row, Conversion& c, Frame& frame, size_t index) {
+  Scope& scope = *frame.scope;
   for (size_t i = 0; i < row.required_inputs; ++i) {
     if (c.has(i)) continue;
     report(c.fail("missing-input",
@@ -249,7 +250,10 @@ void Importer::convert(const Row& row, Conversion& c, Scope& scope) {
       return;
     }
   }
+  state_.undecided.reset();
   Result<Values> out = row.convert(c);
+  if (!out.ok() && state_.undecided && !c.attr_error())
+    return import_for_both(c, node_name(c.node, index), *state_.undecided, std::move(out.error()), frame);
   if (c.attr_error()) report(*c.attr_error());
   if (!out.ok()) report(std::move(out.error()));
   if (c.attr_error() || !out.ok()) return bind_broken(c.node, scope);
@@ -286,6 +290,18 @@ void Importer::inline_function(const FunctionProto& f, Conversion& c, const std:
     report(c.fail("function-depth", "the model's functions call each other too deeply or too often"));
     return bind_broken(c.node, scope);
   }
+  auto beyond = [&](const std::vector<std::string_view>& given, size_t most) {
+    return std::any_of(given.begin() + static_cast<int64_t>(std::min(most, given.size())), given.end(),
+                       [](std::string_view name) { return !name.empty(); });
+  };
+  if (beyond(c.node.inputs, f.inputs.size()) || beyond(c.node.outputs, f.outputs.size())) {
+    const bool is_input = beyond(c.node.inputs, f.inputs.size());
+    report(c.fail(is_input ? "input-count" : "output-count",
+                  "its function " + std::string(f.name) + " takes " + std::to_string(f.inputs.size()) + " inputs and gives " +
+                      std::to_string(f.outputs.size()) + " outputs, but the node has " + std::to_string(c.node.inputs.size()) +
+                      " and " + std::to_string(c.node.outputs.size())));
+    return bind_broken(c.node, scope);
+  }
   AttributeEnv env;
   for (const AttributeProto& a : f.attribute_defaults) env[a.name] = &a;
   for (const AttributeProto& a : c.node.attributes) {
@@ -304,7 +320,7 @@ void Importer::inline_function(const FunctionProto& f, Conversion& c, const std:
       }
     }
   }
-  Frame called{&body, f.outputs, &inner, &frame, &c.node};
+  Frame called{&body, nullptr, f.outputs, &inner, &frame, &c.node};
   import_graph(called);
   if (called.passed_over || extends_) return;
   for (size_t k = 0; k < f.outputs.size(); ++k) {
@@ -350,7 +366,7 @@ Result<graph::Module> Importer::run(const ImportOptions& options) {
   make_inputs(options, scope);
   add_initializers(model_.graph, scope);
   if (!state_.errors.empty()) return Error{state_.errors};
-  Frame frame{&model_.graph.nodes, output_names(model_.graph), &scope};
+  Frame frame{&model_.graph.nodes, &model_.graph, output_names(model_.graph), &scope};
   frame.gives_results = true;
   import_graph(frame);
   report_unsupported();

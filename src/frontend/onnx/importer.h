@@ -27,6 +27,7 @@ struct Scope {
 // which that one goes on.
 struct Frame {
   const std::vector<NodeProto>* nodes = nullptr;
+  const GraphProto* graph = nullptr;  // that the nodes are of; null for the body of a function
   std::vector<std::string_view> outputs;
   Scope* scope = nullptr;
   Frame* outer = nullptr;           // the next of the chain
@@ -65,7 +66,7 @@ class Importer {
   void import_graph(Frame& frame);
   void import_rest(Frame& frame);
   void import_node(const NodeProto& n, size_t index, Frame& frame);
-  void convert(const struct Row& row, Conversion& c, Scope& scope);
+  void convert(const struct Row& row, Conversion& c, Frame& frame, size_t index);
   void convert_list(const struct Row& row, Conversion& c, Scope& scope);
   void inline_function(const FunctionProto& f, Conversion& c, const std::vector<ValueRef>& inputs, Frame& frame);
   // The values of a finished graph's outputs; reports those that nothing defines.
@@ -73,15 +74,22 @@ class Importer {
 
   // import_if.cc
   struct Branch;
+  struct Branches {
+    const GraphProto *then, *otherwise;
+  };
   void import_if(Conversion& c, Frame& frame);
+  // Both branches as a core.if. The error where they give values of different types and what follows cannot be taken along.
+  std::optional<Error> import_either(Conversion& c, const ops::Condition& condition, Branches branches, Frame& frame);
+  // The node once more in both branches of an If over what its conversion could not decide, or `why`.
+  void import_for_both(Conversion& c, std::string name, Dim condition, Error why, Frame& frame);
   const GraphProto* branch_graph(Conversion& c, const char* name);
   void import_taken_branch(Conversion& c, const GraphProto& g, Frame& frame);
-  std::optional<Error> import_branches(Conversion& c, const ops::Condition& condition, Frame& frame, size_t depth);
+  std::optional<Error> import_branches(Conversion& c, const ops::Condition& condition, Branches branches, Frame& frame,
+                                       size_t depth);
   Result<std::optional<Values>> import_branch(Conversion& c, Frame& frame, size_t depth, Branch& branch);
   Result<std::vector<ValueRef>> run_branch(Conversion& c, Frame& frame, size_t depth, const GraphProto& g);
   void bind_branches(Conversion& c, Frame& frame, size_t depth, const Values& ids, const Branch& then,
                      const Branch& otherwise, expr::SymbolId first);
-  std::optional<bool> decide(Dim condition) const;
 
   // import_loop.cc, import_scan.cc
   void import_loop(Conversion& c, Scope& scope);
@@ -123,8 +131,6 @@ class Importer {
   std::map<std::string, Unsupported> unsupported_;
   std::unordered_map<const TensorProto*, graph::ConstantPtr> loaded_;
   int64_t inlined_ = 0, imported_ = 0;
-  // Conditions that are decided in the branches being imported.
-  std::vector<std::pair<Dim, bool>> facts_;
   // A branch's import stops: the If around it has to go on into what follows it.
   bool extends_ = false;
   int64_t repeated_ = 0;  // nodes imported into both branches of an If

@@ -1,0 +1,248 @@
+"""Ranks that depend on data: operators whose axes or shapes have a length that only a run tells. Beside onnxruntime, from one
+compilation for every case; where the model declares a rank, the others are refused by name."""
+
+import dataclasses
+import typing
+
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper
+
+import models
+import pliant
+
+F32, I64, BOOL = models.F32, models.I64, TensorProto.BOOL
+
+
+def i64(*values):
+    return np.array(values, np.int64)
+
+
+def ramp(*shape):
+    return np.arange(np.prod(shape), dtype=np.float32).reshape(shape) + 1
+
+
+@dataclasses.dataclass
+class Model:
+    """What to build and what to run it on. `declared` are the ranks of values inside; `refused` are feeds that contradict them."""
+
+    inputs: list
+    build: typing.Callable
+    feeds: list
+    outputs: tuple = (("y", F32, None),)
+    declared: dict = dataclasses.field(default_factory=dict)
+    refused: list = dataclasses.field(default_factory=list)
+    message: str = ""
+
+
+def squeeze_then(*rest):
+    """What follows a Squeeze without axes has to take every rank that may come."""
+
+    def build(g):
+        v = g("Squeeze", "x", name="squeezed")
+        for k, op in enumerate(rest):
+            v = g(op, v, name="y" if k + 1 == len(rest) else None)
+
+    return build
+
+
+def squeeze_then_split(g):
+    """Splitting along axis 1 needs two axes: a size of 1 fails, others run."""
+    a, b = g("Split", g("Squeeze", "x"), outputs=2, axis=1)
+    g("Concat", b, a, axis=1, name="y")
+
+
+def squeeze_then_flat(g):
+    g("Reshape", g("Mul", g("Squeeze", "x"), g.constant(np.float32(2))), g.constant(i64(-1)), name="y")
+
+
+def squeeze_twice(g):
+    """The second Squeeze decides nothing new."""
+    g("Add", g("Squeeze", "x"), g("Squeeze", g("Neg", "x")), name="y")
+
+
+def two_lengths(op, *, before=(), after=(), lengths):
+    """A shape from branches of different lengths."""
+
+    def arm(values):
+        node = helper.make_node("Constant", [], ["v"], value_ints=values)
+        return helper.make_graph([node], "arm", [], [helper.make_tensor_value_info("v", I64, None)])
+
+    def build(g):
+        chosen = g("If", "c", then_branch=arm(lengths[0]), else_branch=arm(lengths[1]))
+        g(op, *before, chosen, *after, name="y")
+
+    return build
+
+
+def one(op, *inputs, **attributes):
+    return lambda g: g(op, *inputs, name="y", **attributes)
+
+
+def flags(**more):
+    return [{"c": np.array(c), **more} for c in (True, False)]
+
+
+X, AXES, SHAPE, C = ("x", F32, ["a", "b", "d"]), ("axes", I64, ["k"]), ("shape", I64, ["k"]), ("c", BOOL, [])
+
+MODELS = {
+    "squeeze": Model([("x", F32, ["n", 3])], one("Squeeze", "x"), [{"x": ramp(n, 3)} for n in (4, 1, 0, 2)]),
+    "squeeze_three": Model(
+        [X], one("Squeeze", "x"), [{"x": ramp(*s)} for s in ((2, 3, 4), (1, 3, 4), (2, 1, 4), (2, 3, 1), (1, 1, 4), (1, 1, 1), (0, 1, 1))]
+    ),
+    "squeeze_goes_on": Model(
+        [("x", F32, ["n", 1, "m"])], squeeze_then("Relu", "Neg"), [{"x": ramp(n, 1, m)} for n, m in ((2, 3), (1, 3), (2, 1), (1, 1))]
+    ),
+    "squeeze_flat": Model([("x", F32, ["n", 3])], squeeze_then_flat, [{"x": ramp(n, 3)} for n in (4, 1, 0)], (("y", F32, ["p"]),)),
+    "squeeze_twice": Model([("x", F32, ["n", 3])], squeeze_twice, [{"x": ramp(n, 3)} for n in (4, 1)]),
+    "squeeze_split": Model(
+        [("x", F32, ["n", 4])],
+        squeeze_then_split,
+        [{"x": ramp(n, 4)} for n in (3, 2, 0)],
+        (("y", F32, ["p", 4]),),
+        refused=[{"x": ramp(1, 4)}],
+        message="Split",
+    ),
+    "squeeze_declared": Model(
+        [("x", F32, ["n", 1, "m"])],
+        squeeze_then("Relu"),
+        [{"x": ramp(n, 1, m)} for n, m in ((2, 3), (4, 0))],
+        declared={"squeezed": 2},
+        refused=[{"x": ramp(1, 1, 3)}, {"x": ramp(1, 1, 1)}],
+        message="name the axes",
+    ),
+    "squeeze_declared_between": Model(
+        [X],
+        one("Squeeze", "x"),
+        [{"x": ramp(*s)} for s in ((1, 3, 4), (2, 1, 4), (2, 3, 1), (0, 1, 2))],
+        (("y", F32, ["p", "q"]),),
+        refused=[{"x": ramp(2, 3, 4)}, {"x": ramp(1, 1, 4)}],
+        message="leaves [13] here",
+    ),
+    "squeeze_declared_scalar": Model(
+        [("x", F32, ["n", "m"])],
+        one("Squeeze", "x"),
+        [{"x": ramp(1, 1)}],
+        (("y", F32, []),),
+        refused=[{"x": ramp(2, 1)}],
+        message="leaves 1",
+    ),
+    "squeeze_axes": Model(
+        [X, AXES],
+        one("Squeeze", "x", "axes"),
+        [{"x": ramp(1, 3, 1), "axes": i64(*a)} for a in ((0,), (2,), (-1, 0), ())],
+    ),
+    "squeeze_axes_declared": Model(
+        [X, AXES],
+        one("Squeeze", "x", "axes"),
+        [{"x": ramp(1, 3, 1), "axes": i64(*a)} for a in ((0, 2), (-1, 0))],
+        (("y", F32, ["p"]),),
+        refused=[{"x": ramp(1, 3, 1), "axes": i64(0)}],
+        message="the axes to drop",
+    ),
+    "unsqueeze_axes_declared": Model(
+        [("x", F32, ["a", "b"]), AXES],
+        one("Unsqueeze", "x", "axes"),
+        [{"x": ramp(2, 3), "axes": i64(*a)} for a in ((0, 2), (-1, 0), (3, 1))],
+        (("y", F32, ["p", "q", "r", "s"]),),
+        refused=[{"x": ramp(2, 3), "axes": i64(0)}],
+        message="the axes to add",
+    ),
+    "reshape_branches": Model([X, C], two_lengths("Reshape", before=("x",), lengths=([-1], [2, -1])), flags(x=ramp(2, 3, 4))),
+    "reshape_three_lengths": Model(
+        [X, C], two_lengths("Reshape", before=("x",), lengths=([-1], [2, 3, -1])), flags(x=ramp(2, 3, 4))
+    ),
+    "reshape_declared": Model(
+        [X, SHAPE],
+        one("Reshape", "x", "shape"),
+        [{"x": ramp(2, 3, 4), "shape": i64(*s)} for s in ((2, 12), (-1, 3), (0, -1), (24, 1))],
+        (("y", F32, ["p", "q"]),),
+        refused=[{"x": ramp(2, 3, 4), "shape": i64(24)}],
+        message="the new shape must have 2 elements but has 1",
+    ),
+    "expand_branches": Model(
+        [("x", F32, ["a", "b"]), C], two_lengths("Expand", before=("x",), lengths=([3, 1], [2, 1, 3])), flags(x=ramp(1, 3))
+    ),
+    "full_branches": Model([C], two_lengths("ConstantOfShape", lengths=([3], [2, 0, 3])), flags()),
+    "tile": Model(
+        [X, SHAPE], one("Tile", "x", "shape"), [{"x": ramp(2, 1, 3), "shape": i64(*r)} for r in ((1, 2, 2), (0, 1, 1), (3, 1, 2))]
+    ),
+    "pad": Model(
+        [("x", F32, ["a", "b"]), SHAPE],
+        one("Pad", "x", "shape"),
+        [{"x": ramp(2, 3), "shape": i64(*p)} for p in ((1, 0, 0, 2), (0, 0, 0, 0))],
+        refused=[{"x": ramp(2, 3), "shape": i64(1, 2)}],
+        message="the pads must have 4 elements but has 2",
+    ),
+    "reduce_axes_kept": Model(
+        [X, AXES], one("ReduceSum", "x", "axes"), [{"x": ramp(2, 3, 4), "axes": i64(*a)} for a in ((0,), (-1, 1), (2, 0, 1), ())]
+    ),
+    "reduce_axes_none": Model(
+        [X, AXES],
+        one("ReduceMax", "x", "axes", noop_with_empty_axes=1),
+        [{"x": ramp(2, 3, 4), "axes": i64(*a)} for a in ((0,), (-1, 1), ())],
+    ),
+    "reduce_axes_dropped": Model(
+        [X, AXES],
+        one("ReduceMean", "x", "axes", keepdims=0),
+        [{"x": ramp(2, 3, 4), "axes": i64(*a)} for a in ((0,), (-1,), (2, 0), (2, 0, 1), ())],
+    ),
+    "reduce_axes_declared": Model(
+        [X, AXES],
+        one("ReduceMean", "x", "axes", keepdims=0),
+        [{"x": ramp(2, 3, 4), "axes": i64(*a)} for a in ((0, 1), (-1, 0))],
+        (("y", F32, ["p"]),),
+        refused=[{"x": ramp(2, 3, 4), "axes": i64(1)}],
+        message="the axes to reduce",
+    ),
+}
+
+
+def build(m):
+    g = models.Graph()
+    m.build(g)
+    model = g.model(m.inputs, m.outputs, opset=18)
+    for name, rank in m.declared.items():
+        model.graph.value_info.append(helper.make_tensor_value_info(name, F32, [f"{name}{k}" for k in range(rank)]))
+    return model
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_open_ranks(name):
+    m = MODELS[name]
+    model = build(m)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    exe = pliant.compile(model, progress=False)
+    for feed in m.feeds:
+        (want,) = session.run(None, feed)
+        got = exe.run(feed)["y"]
+        assert got.shape == want.shape
+        np.testing.assert_allclose(got, want, rtol=1e-6)
+    for feed in m.refused:
+        with pytest.raises(pliant.Error, match=m.message):
+            exe.run(feed)
+
+
+def test_lengths_without_limit_are_refused():
+    g = models.Graph()
+    g("Reshape", "x", "shape", name="y")
+    with pytest.raises(pliant.CompileError, match="declare the rank of the result, or bound that size"):
+        pliant.compile(g.model([X, SHAPE], [("y", F32, None)]), progress=False)
+
+
+def test_bounds_decide():
+    g = models.Graph()
+    g("Squeeze", "x", name="y")
+    exe = pliant.compile(g.model([("x", F32, ["n", 3])], [("y", F32, None)]), bounds={"n": (2, 64)}, progress=False)
+    assert exe.outputs[0].kind == "tensor"
+    np.testing.assert_array_equal(exe.run({"x": ramp(5, 3)})["y"], ramp(5, 3))
+
+
+def test_bounded_lengths_are_told_apart():
+    g = models.Graph()
+    g("Reshape", "x", "shape", name="y")
+    exe = pliant.compile(g.model([X, SHAPE], [("y", F32, None)]), bounds={"k": (1, 3)}, progress=False)
+    for shape in ((24,), (4, -1), (2, 0, -1)):
+        want = ramp(2, 3, 4).reshape([d or 3 for d in shape])
+        np.testing.assert_array_equal(exe.run({"x": ramp(2, 3, 4), "shape": i64(*shape)})["y"], want)
