@@ -23,6 +23,23 @@ TEST(VectorLoop, ScalarOperandIsSplat) {
   k.expect_same({{"m", 0}, {"n", 9}});
 }
 
+TEST(VectorLoop, StreamsWhatIsAlignedAndOnlyThat) {
+  // Rows of every length, whole vectors and masked ends, at every offset from a multiple of a vector.
+  Kernel k(R"(kernel stream(%x: f32[m] , %y: f32[n*m] out, %b: i8[n*m] out) {
+    while i in n {
+      for v in floordiv(m, 16) { for vector l in 16 {
+        stream %y[i*m + v*16 + l] = %x[v*16 + l] + cast.f32(index(i))
+        stream %b[i*m + v*16 + l] = cast.i8(index(v + l))
+      } }
+      for vector t in 16 { if index(t) < index(mod(m, 16)) {
+        stream %y[i*m + floordiv(m, 16)*16 + t] = %x[floordiv(m, 16)*16 + t]
+        stream %b[i*m + floordiv(m, 16)*16 + t] = 1i8
+      } }
+    } })");
+  for (int64_t m : {1, 15, 16, 17, 31, 32, 48, 64, 100})
+    for (int64_t n : {0, 1, 7, 40}) k.expect_same({{"m", m}, {"n", n}});
+}
+
 TEST(VectorLoop, StridedAndReversedAndTransposed) {
   Kernel k(R"(kernel t(%x: f32[m, n], %y: f32[n, m] out, %r: f32[m, n] out, %s: f32[n] out) {
     for i in m { for o in floordiv(n + 15, 16) { for vector v in 16 {

@@ -25,6 +25,7 @@ std::vector<std::string> pass_names(int opt_level) {
                      "batch-products",  // the products are plain once what they read is outside
                      "unroll-loops",    // after what would be lost by it
                      "grow-outermost",
+                     "accumulate-reductions",
                      "simplify",
                      "fold-constants",
                      "cse",

@@ -72,6 +72,7 @@ struct Stmt {
   std::vector<Dim> index;
   Scalar value;  // Store; If, Check and While: the condition (Bool; While: null for true)
   StoreKind store_kind = StoreKind::Assign;
+  bool streams = false;  // Store: nothing reads the place soon, it may be written past the caches
   // Alloc: declares `alloc` for its body
   std::shared_ptr<const Buffer> alloc;
   // Check: when `value` is false the kernel stops with fault `fault` (an index into Function::faults) and the values of

@@ -87,6 +87,7 @@ class Parser {
     if (in_.lex.accept("while")) return while_loop();
     if (in_.lex.is("local") || in_.lex.is("scratch")) return alloc();
     if (in_.lex.accept("check")) return check();
+    if (in_.lex.accept("stream")) return streaming_store();
     if (in_.lex.peek().kind == TokenKind::Buffer) return store();
     return in_.fail("expected a statement");
   }
@@ -181,6 +182,12 @@ class Parser {
     if (value.dtype() != dtype)
       return in_.fail(std::string("a store to a buffer of ") + name_of(dtype) + " has a value of " + name_of(value.dtype()));
     return make_store(id, std::move(index), value, kind);
+  }
+
+  Result<StmtPtr> streaming_store() {
+    Stmt s = *TRY(store());
+    s.streams = true;
+    return std::make_shared<const Stmt>(std::move(s));
   }
 
   Result<StoreKind> store_kind() {

@@ -102,8 +102,8 @@ class Printer {
         break;
       }
       case StmtKind::Store:
-        line(depth, expr_.buffer(s->buffer) + expr_.bracketed(s->index) + " " + store_text(s->store_kind) + " " +
-                        expr_.scalar(s->value));
+        line(depth, std::string(s->streams ? "stream " : "") + expr_.buffer(s->buffer) + expr_.bracketed(s->index) + " " +
+                        store_text(s->store_kind) + " " + expr_.scalar(s->value));
         break;
       case StmtKind::If:
         out_ += indent;

@@ -50,7 +50,7 @@ TEST(LoopText, EveryStatement) {
         for q in min(4, n - o*4) {
           check %i[o*4 + q] < index(n) fault 0 (value(%i[o*4 + q]), n)
           if index(q) < index(n - 2) && %i[q] == -3i64 {
-            %y[o*4 + q] = %x[value(%i[o*4 + q])]
+            stream %y[o*4 + q] = %x[value(%i[o*4 + q])]
           } else if %z[] {
             %z[] or= false
           } else {

@@ -105,6 +105,8 @@ class Verifier {
     auto it = buffers_.find(s.buffer);
     if (it != buffers_.end() && it->second->scope == Scope::Param && !it->second->is_output)
       report("param %" + it->second->name + " is written but is not an output");
+    if (s.streams && (s.store_kind != StoreKind::Assign || it == buffers_.end() || it->second->scope != Scope::Param))
+      report("a streaming store updates, or is not to a param");
     bool logical = s.store_kind == StoreKind::And || s.store_kind == StoreKind::Or;
     if (logical && s.value.dtype() != DType::Bool) report("a logical store has a value that is not a bool");
   }

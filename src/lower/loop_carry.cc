@@ -48,10 +48,7 @@ bool RegionLowering::is_computed(const graph::Region& r, ValueId v) const {
 
 // A value of a few vectors that the body uses more than once is read from registers rather than from where it ends up.
 bool RegionLowering::is_better_in_registers(const graph::Region& r, ValueId v) const {
-  const DType t = f_.tensor_type(v).dtype;
-  if (!fits_local(t, elements_of(v)) ||
-      elements_of(v).const_value() * byte_size(t) > kUnrolledVectors * target_.vector_bytes)
-    return false;
+  if (!fits_registers(f_.tensor_type(v).dtype, elements_of(v))) return false;
   int uses = 0;
   for (ValueId x : r.results) uses += source_of(r, x) == v;
   for (const Node& n : r.nodes) {
@@ -82,7 +79,7 @@ bool RegionLowering::updates_in_place(const graph::Region& r, const Carried& c) 
     const bool uses = uses_value(n, same);
     if (producer && uses) return false;
     if (!producer && std::find(n.outputs.begin(), n.outputs.end(), c.source) != n.outputs.end()) {
-      if (n.outputs.size() != 1 || !is_computed(r, c.source) || n.op == "core.if") return false;
+      if (!is_computed(r, c.source) || n.op == "core.if") return false;
       if (n.op != "core.fused" && !n.regions.empty()) return false;
       producer = &n;
       for (ValueId v : n.inputs)
@@ -97,13 +94,19 @@ bool RegionLowering::updates_in_place(const graph::Region& r, const Carried& c) 
   te::Builder builder(ctx_);
   auto defined = ops::define(f_, *producer, builder);
   if (!defined.ok()) return false;
+  std::set<expr::TensorId> old;  // the present value, as the producer sees it
+  for (size_t i = 0; i < producer->inputs.size(); ++i)
+    if (producer->inputs[i] == c.param) old.insert(defined.value().inputs[i]->id);
+  std::vector<te::Tensor> others;  // outputs that are computed beside it, at their own time
+  for (size_t i = 0; i < producer->outputs.size(); ++i)
+    if (producer->outputs[i] != c.source) others.push_back(defined.value().outputs[i]);
+  for (const te::Tensor& t : te::stages_of(others))
+    for (const te::Tensor& from : t->reads)
+      if (old.count(from->id) != 0) return false;
   for (const te::Tensor& t : te::stages_of(defined.value().outputs)) {
     if (t->kind != te::Kind::Map) return false;
     for (const te::Tensor& from : t->reads)
-      for (size_t i = 0; i < producer->inputs.size(); ++i) {
-        const bool carried = producer->inputs[i] == c.param && defined.value().inputs[i]->id == from->id;
-        if ((carried || from->kind != te::Kind::Input) && !te::reads_in_place(*t, *from)) return false;
-      }
+      if ((old.count(from->id) != 0 || from->kind != te::Kind::Input) && !te::reads_in_place(*t, *from)) return false;
   }
   return true;
 }
@@ -121,13 +124,15 @@ std::vector<RegionLowering::Carried> RegionLowering::carry(const Node& n, const 
     c.output = n.outputs[i];
     c.dtype = f_.tensor_type(c.param).dtype;
     Dim elements = elements_of(c.param);
+    const bool keeps_size = elements == elements_of(c.next);
     const bool appended =
         std::any_of(r.nodes.begin(), r.nodes.end(), [&](const Node& node) { return is_append(r, node, c); });
-    c.kind = c.source == c.param                                                ? Carried::Kind::Same
-             : appended                                                         ? Carried::Kind::Append
-             : elements == elements_of(c.next) && fits_local(c.dtype, elements) ? Carried::Kind::Register
-             : elements == elements_of(c.next) && updates_in_place(r, c)        ? Carried::Kind::InPlace
-                                                                                : Carried::Kind::Double;
+    c.kind = c.source == c.param                               ? Carried::Kind::Same
+             : appended                                        ? Carried::Kind::Append
+             : keeps_size && fits_registers(c.dtype, elements) ? Carried::Kind::Register
+             : keeps_size && updates_in_place(r, c)            ? Carried::Kind::InPlace
+             : keeps_size && fits_local(c.dtype, elements)     ? Carried::Kind::Register
+                                                               : Carried::Kind::Double;
     for (size_t a = 0; a < f_.tensor_type(c.param).shape.size(); ++a) {
       auto s = f_.tensor_type(c.param).shape[a].as_symbol();
       if (!s || f_.tensor_type(c.init).shape[a] == f_.tensor_type(c.param).shape[a] || s == parts.index.as_symbol())

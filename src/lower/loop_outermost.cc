@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "lower/loop_carry.h"
+#include "lower/stream.h"
 
 namespace pliant::lower {
 
@@ -101,7 +102,12 @@ Result<LoweredNode> RegionLowering::lower_outermost(const Node& n) {
                              expr::make_index(ctx_.symbol_dim(late[k]))));
     low.reads.push_back({0, static_cast<uint32_t>(k), late[k]});
   }
-  low.kernels.push_back(make_kernel(ctx_, n, "loop_" + symbol_name(n), params_, args_, out.finish()));
+  std::vector<loop::Buffer> escaping;
+  for (size_t i = 0; i < params_.size(); ++i)
+    if (params_[i].is_output && args_[i].value != graph::kNoValue && escapes(f_, args_[i].value))
+      escaping.push_back(params_[i]);
+  loop::StmtPtr body = stream_large(out.finish(), escaping, target_.l2_bytes, ctx_);
+  low.kernels.push_back(make_kernel(ctx_, n, "loop_" + symbol_name(n), params_, args_, std::move(body)));
   low.kernels.back().function.faults = faults_;
   low.temporaries = temporaries_;
   return low;

@@ -87,6 +87,10 @@ bool RegionLowering::fits_local(DType t, Dim elements) const {
          local_bytes_ + elements.const_value() * byte_size(t) <= kAllLocalBytes;
 }
 
+bool RegionLowering::fits_registers(DType t, Dim elements) const {
+  return fits_local(t, elements) && elements.const_value() * byte_size(t) <= kUnrolledVectors * target_.vector_bytes;
+}
+
 Place RegionLowering::new_local(const std::string& name, DType t, int64_t elements, Block& out) {
   // Whole vectors: a masked store blends with what is there.
   const int64_t lanes = target_.vector_bytes / byte_size(t);

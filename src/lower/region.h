@@ -82,6 +82,7 @@ class RegionLowering {
                                Block& out);
   Place new_local(const std::string& name, DType t, int64_t elements, Block& out);
   bool fits_local(DType t, Dim elements) const;
+  bool fits_registers(DType t, Dim elements) const;
   // The symbols that the node's regions bind, and those of nodes inside them.
   void collect_inner(const graph::Node& n);
   void add_inner(SymbolId s);

@@ -52,7 +52,7 @@ bool repeats_in_place(expr::Context& ctx, const te::Tensor& t, const std::vector
     for (Scalar l : expr::loads_of(r->body)) {
       if (l->tensor != t->id) continue;
       for (size_t i = 0; i < l->index.size(); ++i)
-        if (!(l->index[i] == ctx.symbol_dim(r->index[i]))) return false;
+        if (!t->shape[i].is_const(1) && !(l->index[i] == ctx.symbol_dim(r->index[i]))) return false;
     }
   }
   return true;

@@ -119,6 +119,36 @@ def test_growth(axis, appends):
     check(append_model(axis, appends), feeds, rtol=1e-4)
 
 
+@pytest.mark.parametrize("width", [4096, 4097, "k"])
+@pytest.mark.parametrize("returned", [True, False])
+def test_growth_beyond_the_caches(width, returned):
+    """Outputs of some megabytes: written past the caches where only the caller reads them, reduced while they grow."""
+
+    def build(g):
+        r = g("Add", "row", g("Cast", "t", to=F32))
+        g("Concat", "acc", r, g("Neg", "row"), axis=0, name="acc_out")
+        g("Squeeze", r, g.constant(np.array([0])), name="scan_0")
+
+    g = models.Graph()
+    g("Loop", "n", "", "init", body=loop_body(build, [("acc", F32)], scans=1), name="out", outputs=2)
+    g("ReduceSum", "out", g.constant(np.array([0])), name="sum", keepdims=0)
+    g("ReduceMax", "out", name="max", keepdims=0)
+    g("ReduceMean", "out_1", name="mean", axes=[-2])
+    outputs = ["out", "out_1", "sum", "max", "mean"] if returned else ["sum", "mean"]
+    model = g.model(
+        [("n", I64, []), ("row", F32, [1, width]), ("init", F32, ["m", width])], [(name, F32, None) for name in outputs]
+    )
+    widths = [64, 5000, 4096] if width == "k" else [width]
+    check(
+        model,
+        [
+            {"n": np.int64(n), "row": normal(1, w), "init": normal(m, w)}
+            for w in widths
+            for n, m in ((1, 0), (100, 0), (150, 3), (5, 1))
+        ],
+    )
+
+
 def test_two_appends_to_one_version():
     """A fork: both versions are read later, neither sees the other's row; the one that goes on alternates."""
 

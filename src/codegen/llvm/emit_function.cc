@@ -3,6 +3,8 @@
 //   entry:  buffers, integers and scratch from the frame
 //   task:   for t in [begin, end): the indices of the Parallel loops by division of t, then the body
 //   done:   return 0
+#include <llvm/IR/IntrinsicsX86.h>
+
 #include "codegen/llvm/emitter.h"
 #include "loop/walk.h"
 
@@ -40,6 +42,7 @@ llvm::Function* Emitter::begin_function(const std::string& symbol, llvm::Functio
   guard_ = {};
   guard_ids_.clear();
   outer_guards_.clear();
+  streams_ = false;
   stop_ = nullptr;
   stopped_ = nullptr;
   has_load_.clear();
@@ -141,6 +144,8 @@ void Emitter::emit_kernel(const KernelSource& source, const std::string& symbol)
   t->addIncoming(next, b_.GetInsertBlock());
   b_.CreateCondBr(b_.CreateICmpSLT(next, end), task, done);
   hoist_->leave(done);
+  // What was streamed is ordered behind nothing that others wait for, unless a fence says so.
+  if (streams_) b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, llvm::ArrayRef<llvm::Type*>{}, llvm::ArrayRef<Value*>{});
   b_.CreateRet(b_.getInt32(0));
   finish_alias_scopes();
 }

@@ -116,6 +116,30 @@ Value* Emitter::load_vector(const BufferState& b, Value* pointer, Value* mask) {
   return b.buffer->dtype == DType::Bool ? b_.CreateICmpNE(load, llvm::Constant::getNullValue(ty)) : load;
 }
 
+void Emitter::stream_vector(const BufferState& b, Value* pointer, Value* value) {
+  const auto bytes = static_cast<uint64_t>(lanes_ * byte_size(b.buffer->dtype));
+  if (b.buffer->dtype == DType::Bool || !llvm::isPowerOf2_64(bytes) || bytes < 16 ||
+      bytes > static_cast<uint64_t>(target_.vector_bytes))
+    return store_vector(b, pointer, value, nullptr, false);
+  // Only whole vectors at multiples of their size go past the caches.
+  Value* low = b_.CreateAnd(b_.CreatePtrToInt(pointer, b_.getInt64Ty()), b_.getInt64(bytes - 1));
+  auto* aligned = llvm::BasicBlock::Create(llvm_, "stream", function_);
+  auto* other = llvm::BasicBlock::Create(llvm_, "stream.unaligned", function_);
+  auto* done = llvm::BasicBlock::Create(llvm_, "stream.done", function_);
+  b_.CreateCondBr(b_.CreateICmpEQ(low, b_.getInt64(0)), aligned, other);
+  b_.SetInsertPoint(aligned);
+  llvm::StoreInst* store = b_.CreateAlignedStore(value, pointer, llvm::Align(bytes));
+  store->setMetadata(llvm::LLVMContext::MD_nontemporal,
+                     llvm::MDNode::get(llvm_, llvm::ConstantAsMetadata::get(b_.getInt32(1))));
+  annotate(store, b, false);
+  b_.CreateBr(done);
+  b_.SetInsertPoint(other);
+  store_vector(b, pointer, value, nullptr, false);
+  b_.CreateBr(done);
+  b_.SetInsertPoint(done);
+  streams_ = true;
+}
+
 void Emitter::store_vector(const BufferState& b, Value* pointer, Value* value, Value* mask, bool whole) {
   const llvm::Align align(static_cast<uint64_t>(byte_size(b.buffer->dtype)));
   auto* ty = llvm::FixedVectorType::get(memory_type(b.buffer->dtype), static_cast<unsigned>(lanes_));
@@ -235,7 +259,9 @@ void Emitter::emit_store(const loop::Stmt& s) {
       v = operand(s.value);
       if (s.store_kind != StoreKind::Assign) v = combine(s.store_kind, t, old(), v);
     }
-    if (lanes_) {
+    if (lanes_ && s.streams && !mask) {
+      stream_vector(b, p, v);
+    } else if (lanes_) {
       store_vector(b, p, v, mask, whole);
     } else {
       store_scalar(b, p, v);

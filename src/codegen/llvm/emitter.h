@@ -132,12 +132,14 @@ class Emitter {
   llvm::Value* load_strided(const BufferState& b, llvm::Value* first, int64_t step);
   // `whole`: what the mask leaves out exists as well and is the kernel's own.
   void store_vector(const BufferState& b, llvm::Value* pointer, llvm::Value* value, llvm::Value* mask, bool whole);
+  void stream_vector(const BufferState& b, llvm::Value* pointer, llvm::Value* value);
   llvm::Value* load_scalar(const BufferState& b, llvm::Value* pointer);
   void store_scalar(const BufferState& b, llvm::Value* pointer, llvm::Value* value);
   llvm::Value* zeros(int64_t bytes);
   void annotate(llvm::Instruction* i, const BufferState& b, bool is_load);
   llvm::Align alignment(const BufferState& b, const Index& ix) const;
   void for_each_lane(llvm::Value* mask, const std::function<void(llvm::Value* lane)>& body);
+
 
   // emit_scalar.cc
   Val emit(expr::Scalar s);
@@ -196,6 +198,7 @@ class Emitter {
   std::map<loop::BufferId, expr::Dim> scratch_offsets_;
   llvm::Value* scratch_ = nullptr;
   llvm::Value* fault_values_ = nullptr;
+  bool streams_ = false;         // the function has stores past the caches
   llvm::Value* stop_ = nullptr;  // the address of the flag, where the function has a While
   llvm::BasicBlock* stopped_ = nullptr;
   llvm::MDNode* alias_domain_ = nullptr;
