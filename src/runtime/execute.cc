@@ -1,6 +1,7 @@
 #include "runtime/execute.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "runtime/text.h"
@@ -8,20 +9,29 @@
 namespace pliant::runtime {
 namespace {
 
-struct SliceWork {
+struct CallWork {
   const PreparedOp& op;
   void* const* buffers;
   const int64_t* ints;
   std::byte* scratch;
   const int32_t* stop;
-  SliceResult* results;
+  ThreadResult* results;
+  std::atomic<int64_t> failed = INT64_MAX;  // the first task of the lowest chunk that failed
 };
-void run_slice(void* context, int slice, int thread, int64_t begin, int64_t end) {
-  const SliceWork& w = *static_cast<SliceWork*>(context);
-  SliceResult& r = w.results[slice];
+// Every chunk below one that failed runs, whatever the threads: the lowest that fails is always found.
+void run_chunk(void* context, int thread, int64_t begin, int64_t end) {
+  CallWork& w = *static_cast<CallWork*>(context);
+  int64_t failed = w.failed.load(std::memory_order_relaxed);
+  if (begin > failed) return;
+  ThreadResult& r = w.results[thread];
   const artifact::KernelFrame frame{w.buffers, w.ints, w.scratch + static_cast<uint64_t>(thread) * w.op.bytes,
                                     r.fault_values, w.stop};
-  r.status = w.op.function(&frame, begin, end);
+  const uint32_t status = w.op.function(&frame, begin, end);
+  if (status == 0) return;
+  r.status = status;
+  r.task = begin;
+  while (begin < failed && !w.failed.compare_exchange_weak(failed, begin, std::memory_order_relaxed)) {
+  }
 }
 
 }  // namespace
@@ -54,25 +64,30 @@ pliant_status Executor::execute(const PreparedOp& op, PreparedList& list, int64_
 pliant_status Executor::call(const PreparedOp& op, std::byte* const* pointers, const int64_t* ints) {
   if (op.tasks == 0) return PLIANT_OK;
   auto* buffers = reinterpret_cast<void* const*>(pointers);
-  const int slices = op.slices > 1 && hold_pool() ? std::min(op.slices, model_.pool->threads_now()) : 1;
+  const int slices = op.slices > 1 && hold_pool() ? op.slices : 1;
   if (op.bytes > 0) PLIANT_TRY(state_.scratch.commit(op.bytes * static_cast<uint64_t>(slices), false));
-  SliceResult* results = state_.results.data();
+  ThreadResult* results = state_.results.data();
   if (slices == 1) {
     const artifact::KernelFrame frame{buffers, ints, state_.scratch.base(), results[0].fault_values, state_.stop};
     const uint32_t status = op.function(&frame, 0, op.tasks);
     if (status == 0) return PLIANT_OK;
-    results[0].status = status;
-    return kernel_fault(op, results[0]);
+    ThreadResult failed = results[0];
+    failed.status = status;
+    return kernel_fault(op, failed);
   }
-  SliceWork work{op, buffers, ints, state_.scratch.base(), state_.stop, results};
-  model_.pool->run(slices, op.tasks, &run_slice, &work);
-  // The first slice that failed holds the lowest failing task, whatever the number of slices.
-  for (int s = 0; s < slices; ++s)
-    if (results[s].status != 0) return kernel_fault(op, results[s]);
-  return PLIANT_OK;
+  CallWork work{op, buffers, ints, state_.scratch.base(), state_.stop, results};
+  model_.pool->run(slices, op.tasks, op.grain, &run_chunk, &work);
+  const int64_t failed = work.failed.load(std::memory_order_relaxed);
+  if (failed == INT64_MAX) return PLIANT_OK;
+  ThreadResult lowest{};
+  for (int t = 0; t < slices; ++t) {
+    if (results[t].status != 0 && results[t].task == failed) lowest = results[t];
+    results[t].status = 0;
+  }
+  return kernel_fault(op, lowest);
 }
 
-pliant_status Executor::kernel_fault(const PreparedOp& op, const SliceResult& result) const {
+pliant_status Executor::kernel_fault(const PreparedOp& op, const ThreadResult& result) const {
   if (result.status == artifact::kKernelStopped) return cancelled();
   const artifact::CallDesc& desc = model_.program.calls[op.index];
   const auto& faults = model_.program.kernels[desc.kernel].faults;

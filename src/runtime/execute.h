@@ -22,7 +22,7 @@ class Executor {
  private:
   static pliant_status cancelled();
   bool hold_pool();
-  pliant_status kernel_fault(const PreparedOp& op, const SliceResult& result) const;
+  pliant_status kernel_fault(const PreparedOp& op, const ThreadResult& result) const;
   pliant_status call_extern(const PreparedOp& op, PreparedList& list, int64_t* slots);
 
   Model& model_;

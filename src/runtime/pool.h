@@ -1,10 +1,12 @@
-// The threads of one loaded model. A parallel call divides its task grid [0, tasks) into one contiguous slice a thread,
-// always the same for the same count, and returns when all are done. The caller runs slice 0, then any slice that no worker
-// has begun: a worker that sleeps, or that another process keeps off its CPU, costs nothing but its help.
+// The threads of one loaded model. A parallel call divides its task grid [0, tasks) into one contiguous slice a thread, and
+// each slice into chunks. A thread runs the chunks of its own slice in order, then those that are left of the others': which
+// thread runs a task is not fixed, how often is: once. The caller takes part, so a worker that sleeps, or that another
+// process keeps off its CPU, costs nothing but its help.
 //
-// Workers wait for the next call by spinning for a bounded time and then sleep; nothing is ever pinned to a CPU. When calls
-// keep taking much longer than their slices, or slices are interrupted (the machine is shared with others), calls run on one
-// thread for a while.
+// Workers wait for the next call by spinning, for longer while a run has the pool than between runs, and then sleep; one
+// that loses its CPU while it spins sleeps at once, since somebody else has work to do there. No thread is pinned to a CPU,
+// but when the caller finds that a worker was stopped inside its last chunk, it lends it its own CPU, and then keeps that
+// worker off it until the run ends (processor.h).
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -14,8 +16,8 @@ namespace pliant::runtime {
 
 class ThreadPool {
  public:
-  // Runs tasks [begin, end) as thread `thread`, which is in [0, threads) and runs nothing else meanwhile.
-  using Slice = void (*)(void* context, int slice, int thread, int64_t begin, int64_t end);
+  // Runs tasks [begin, end) as thread `thread`, which is in [0, slices) and runs nothing else meanwhile.
+  using Chunk = void (*)(void* context, int thread, int64_t begin, int64_t end);
 
   // `threads` counts the caller. Workers start with the first parallel call; those that the system refuses are done without.
   explicit ThreadPool(int threads);
@@ -25,40 +27,55 @@ class ThreadPool {
   int threads() const { return threads_; }
   // One run at a time has the pool; another that asks meanwhile is told no and runs serially.
   bool try_acquire() { return !taken_.load(std::memory_order_relaxed) && !taken_.exchange(true, std::memory_order_acquire); }
-  void release() { taken_.store(false, std::memory_order_release); }
+  void release();
   // Wakes up to `threads - 1` sleeping workers ahead of the first call. Only with the pool acquired.
   void warm_up(int threads);
-  // Only with the pool acquired; `slices` in [1, threads()].
-  void run(int slices, int64_t tasks, Slice slice, void* context);
-  // How many threads the next call should use: threads(), or one for a while on a crowded machine. Only with the pool
-  // acquired, once a call.
-  int threads_now();
+  // Only with the pool acquired; `slices` in [1, threads()], `grain` >= 1 the tasks of a chunk.
+  void run(int slices, int64_t tasks, int64_t grain, Chunk chunk, void* context);
 
  private:
   struct Worker;
   struct Job {
-    Slice slice = nullptr;
+    Chunk chunk = nullptr;
     void* context = nullptr;
-    int64_t tasks = 0;
+    int64_t tasks = 0, grain = 1;
     int slices = 0;
   };
+  struct Range {
+    int64_t begin, end;
+  };
   static void* worker_main(void* worker);
-  void work(Worker& w);
   void start_workers();
-  void run_slice(int slice, int thread);
-  void wait_for(Worker& w, uint32_t done);
-  void note_call(bool overrun);
+  void work(Worker& w);
+  uint64_t next_call(Worker& w, uint64_t seen);
+  bool is_in_the_way(Worker& w) const;
+  bool spin_for_call(Worker& w, uint64_t seen) const;
+  bool has_call(const Worker& w, uint64_t seen) const;
+  void wake_children(int index, int threads);
+  Range slice_range(int slice) const;
+  int64_t chunks_of(int slice) const;
+  int64_t help(Worker& w, uint32_t ticket, int slices);
+  int64_t run_slice(Worker& w, int slice, uint32_t ticket);
+  void finish(Worker& w, int64_t chunks);
+  void wait_for_helpers();
+  Worker* stopped_worker(int64_t now);
+  void sleep_until_woken();
+  void keep_off(Worker& w, int processor);
 
   const int threads_;
   int started_ = 0;
   bool start_tried_ = false;
-  std::atomic<bool> taken_{false};
-  Job job_;
-  uint32_t ticket_ = 0;        // of the current call; even
-  int overruns_ = 0;           // recent calls that took much longer than their slices, or had one interrupted
-  int64_t crowded_until_ = 0;  // when to try more threads again; 0: not crowded
-  int64_t crowded_ns_;         // for how long the next time
-  std::unique_ptr<Worker[]> workers_;
+  uint32_t ticket_ = 0;                // of the newest call
+  std::unique_ptr<Worker[]> workers_;  // the first is the caller
+  std::unique_ptr<std::atomic<uint64_t>[]> open_;
+  bool any_kept_off_ = false;
+  alignas(128) std::atomic<bool> taken_{false};
+  // The newest call: its ticket above, the threads it may use below; kStop.
+  alignas(128) std::atomic<uint64_t> call_{0};
+  Job job_;                                          // changes only when no chunk of a call is left
+  std::atomic<int> processor_{-1};                   // where the caller was last seen
+  alignas(128) std::atomic<int64_t> unfinished_{0};  // chunks of the newest call
+  alignas(128) std::atomic<uint32_t> caller_sleeps_{0};
 };
 
 }  // namespace pliant::runtime

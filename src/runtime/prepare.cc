@@ -15,8 +15,13 @@ using artifact::Check;
 using artifact::ExternDesc;
 using artifact::Int;
 
-// A thread more pays for its wake-up from about this much work on.
+// In scalar operations. A thread more pays for its wake-up from about this much on; a chunk is worth the taking, and so many
+// make up for a thread that starts late or loses its CPU.
 constexpr int64_t kWorkOfOneThread = 32768;
+constexpr int64_t kWorkOfOneChunk = 131072;
+constexpr int64_t kChunksOfOneThread = 16;
+
+int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
 pliant_status bad_size(const char* where, const char* what, int64_t size) {
   return fail(size < 0 ? PLIANT_RUN_FAULT : PLIANT_OUT_OF_MEMORY, "%s%s of %" PRId64 " bytes is %s", prefix_of(where).str(),
@@ -91,9 +96,11 @@ pliant_status Resolver::resolve_call(uint32_t call, PreparedOp& op, std::byte** 
   if (!is_bytes(scratch)) return bad_size(where, "scratch memory", scratch);
   op.bytes = round_up(static_cast<uint64_t>(scratch), 128);
   op.slices = 1;
-  if (work >= kWorkOfOneThread && threads_ > 1)
-    op.slices =
-        static_cast<int32_t>(std::max<int64_t>(std::min({op.tasks, work / kWorkOfOneThread + 1, int64_t{threads_}}), 1));
+  if (work >= kWorkOfOneThread && op.tasks > 1 && threads_ > 1) {
+    op.slices = static_cast<int32_t>(std::min({op.tasks, work / kWorkOfOneThread + 1, int64_t{threads_}}));
+    op.grain = std::max(ceil_div(op.tasks, op.slices * kChunksOfOneThread), kWorkOfOneChunk / ceil_div(work, op.tasks));
+    op.grain = std::clamp<int64_t>(op.grain, 1, ceil_div(op.tasks, op.slices));
+  }
   return PLIANT_OK;
 }
 

@@ -24,10 +24,11 @@ struct OutputView {
   pliant_buffer* block = nullptr;
   OutputSize size;
 };
-// Where the kernels of one slice report; apart, so that threads do not share cache lines.
-struct alignas(128) SliceResult {
+// Where the kernels of one thread report; apart, so that threads do not share cache lines.
+struct alignas(128) ThreadResult {
   int64_t fault_values[8];
-  uint32_t status;
+  int64_t task;     // the first of the lowest chunk that failed
+  uint32_t status;  // 0 between calls
 };
 
 // The last placement of one epoch of one function, used again while the sizes and what was placed before stay the same.
@@ -64,7 +65,7 @@ class State {
   PreparedList step;  // one instruction after the prefix
   std::vector<std::byte*> call_pointers;
   std::vector<int64_t> call_ints;
-  std::vector<SliceResult> results;
+  std::vector<ThreadResult> results;
   Arena arena, scratch, workspace;
   Arena frames;  // of functions
   std::vector<std::unique_ptr<GrowBlock>> grow_blocks;
