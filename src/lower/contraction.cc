@@ -4,8 +4,10 @@
 #include <algorithm>
 
 #include "lower/epilogue.h"
+#include "lower/few_rows.h"
 #include "lower/padding.h"
 #include "lower/stage_kernels.h"
+#include "lower/strip.h"
 #include "lower/tile.h"
 
 namespace pliant::lower {
@@ -68,8 +70,13 @@ std::optional<Factors> make_factors(const Problem& p, const te::TensorDef& t, Sc
   return f;
 }
 
-bool is_constant_operand(const Problem& p, Scalar b) {
-  auto loads = expr::loads_of(b);
+// Whether b is made of constants over loops of known sizes, so that it can be laid out when the model is compiled.
+bool can_pack(const Problem& p, const Factors& f) {
+  auto is_known = [&](const Loop& l) { return l.extent.is_const() || !expr::uses_symbol(f.b, l.var); };
+  auto loads = expr::loads_of(f.b);
+  if (!f.col.extent.is_const() || !std::all_of(f.outer.begin(), f.outer.end(), is_known) ||
+      std::any_of(f.reduce.begin(), f.reduce.end(), [](const Loop& l) { return !l.extent.is_const(); }))
+    return false;
   return !loads.empty() && std::all_of(loads.begin(), loads.end(), [&](Scalar l) {
     for (size_t i = 0; i < p.inputs.size(); ++i)
       if (p.inputs[i] && p.inputs[i]->id == l->tensor) return p.constants[i] != nullptr;
@@ -91,31 +98,6 @@ void order_reduction(expr::Context& ctx, Factors& f) {
   std::stable_sort(f.reduce.begin(), f.reduce.end(), [&](const Loop& x, const Loop& y) { return stride(x) > stride(y); });
 }
 
-bool steps_by_one(expr::Context& ctx, Scalar b, SymbolId var) {
-  for (Scalar l : expr::loads_of(b)) {
-    auto s = stride_in(ctx, l->index[0], var);
-    if (!s || !s->is_const(1)) return false;
-  }
-  return true;
-}
-
-// Whether neighbouring columns read other elements, as those of a matrix do and the windows of a convolution do not.
-bool columns_are_apart(expr::Context& ctx, Scalar b, SymbolId column, Dim length) {
-  for (Scalar l : expr::loads_of(b)) {
-    auto s = stride_in(ctx, l->index[0], column);
-    if (!s || !ctx.proves_less_equal(length, *s)) return false;
-  }
-  return true;
-}
-
-// One row, whose other factor is contiguous along the sum: products of two vectors, which no tile reads twice.
-bool is_dot_products(const Problem& p, const Factors& f) {
-  if (!f.row.extent.is_const(1) || is_constant_operand(p, f.b) || steps_by_one(p.ctx, f.b, f.col.var)) return false;
-  return std::any_of(f.reduce.begin(), f.reduce.end(), [&](const Loop& l) {
-    return !l.extent.is_const(1) && steps_by_one(p.ctx, f.b, l.var) && columns_are_apart(p.ctx, f.b, f.col.var, l.extent);
-  });
-}
-
 bool is_contraction(const Problem& p, const StageList& list, size_t i) {
   const Stage& s = list.stages[i];
   const te::TensorDef& t = *s.tensor;
@@ -125,10 +107,22 @@ bool is_contraction(const Problem& p, const StageList& list, size_t i) {
   Guarded g = split_guard(p.ctx, s.body, t.combiner, t.accumulate);
   if (g.guard && !make_padded(p, s)) return false;
   auto factors = make_factors(p, t, g.body, *e, list.shapes);
-  return factors && !is_dot_products(p, *factors);
+  return factors && !(factors->row.extent.is_const(1) && only_slides(s, factors->col.var));
 }
 
 }  // namespace
+
+loop::StmtPtr store_results(const te::TensorDef& sum, const std::vector<te::Tensor>& outputs, const Factors& f, Dim row,
+                            Dim column, Scalar total) {
+  const expr::DimMap at{{f.row.var, row}, {f.col.var, column}};
+  Scalar rounded = expr::make_cast(sum.dtype, total);
+  std::vector<loop::StmtPtr> stores;
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    Scalar value = expr::substitute(f.values[k], at, [&](Scalar l) { return l->tensor == f.acc ? rounded : l; });
+    stores.push_back(loop::make_store(outputs[k]->id, {expr::substitute(f.offsets[k], at)}, value));
+  }
+  return loop::make_block(std::move(stores));
+}
 
 std::optional<size_t> find_contraction(const Problem& p, const StageList& list) {
   for (const Stage& s : list.stages)
@@ -165,19 +159,25 @@ Result<LoweredNode> lower_contraction(const Problem& p, const StageList& list, s
   }
   Epilogue e = *make_epilogue(ctx, list, root);
   Factors f = *make_factors(p, *s.tensor, body, e, local.shapes);
-  Operand operand = Operand::Panel;
-  if (is_constant_operand(p, f.b)) {
-    operand = Operand::Packed;
-  } else {
-    auto loads = expr::loads_of(f.b);
-    bool contiguous = std::all_of(loads.begin(), loads.end(), [&](Scalar l) {
-      auto st = stride_in(ctx, l->index[0], f.col.var);
-      return st && (st->is_const(0) || st->is_const(1));
-    });
-    if (contiguous) operand = Operand::Direct;
-  }
   order_reduction(ctx, f);
-  out.kernels.push_back(TRY(lower_tiles(p, local, *s.tensor, e.outputs, f, operand, temporaries)));
+  if (can_pack(p, f)) {
+    out.kernels.push_back(
+        TRY(lower_tiles(p, local, *s.tensor, e.outputs, f, Operand::Packed, ctx.constant(0), temporaries)));
+    return out;
+  }
+  Nest nest{f.reduce, {f.a, f.b}, {}};
+  collapse(ctx, nest);
+  f.reduce = nest.loops;
+  f.a = nest.scalars[0];
+  f.b = nest.scalars[1];
+  // Few rows or many: where the sizes do not tell, the run does.
+  const Dim most = few_rows(ctx, p.target, f), rows = f.row.extent;
+  const bool has_few = !rows.is_const(0) && !ctx.proves_less(most, rows) && can_take_few_rows(ctx, f);
+  if (has_few) out.kernels.push_back(TRY(lower_few_rows(p, local, *s.tensor, e.outputs, f, temporaries)));
+  if (has_few && ctx.proves_less_equal(rows, most)) return out;
+  const Operand operand = runs_of(ctx, f) == Runs::AlongColumns ? Operand::Direct : Operand::Panel;
+  const Dim least = has_few ? most + 1 : ctx.constant(0);
+  out.kernels.push_back(TRY(lower_tiles(p, local, *s.tensor, e.outputs, f, operand, least, temporaries)));
   return out;
 }
 

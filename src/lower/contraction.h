@@ -20,6 +20,10 @@ struct Factors {
   expr::TensorId acc;          // stands for the sum in `values`, index ignored
 };
 
+// Stores the outputs at (row, column), where the sum is `total`, of the accumulate dtype.
+loop::StmtPtr store_results(const te::TensorDef& sum, const std::vector<te::Tensor>& outputs, const Factors& f, Dim row,
+                            Dim column, Scalar total);
+
 // How b is read in the inner loop.
 enum class Operand : uint8_t {
   Packed,  // a constant, laid out at compile time as [outer loops that b uses][panel][k][column], zero-padded

@@ -3,13 +3,19 @@
 #include <algorithm>
 
 #include "loop/walk.h"
+#include "lower/few_rows.h"
+#include "lower/register_block.h"
 
 namespace pliant::lower {
 
 namespace {
 
 constexpr int64_t kVectorsOfOneRow = 8;
-constexpr int64_t kTaskWork = 4 << 20;  // multiply-adds that make a task worth handing out
+// In multiply-adds. Up to so many in all are one task; of more a task has about so many: enough to be worth handing out, few
+// enough that many threads get some each.
+constexpr int64_t kWholeWork = 4 << 20, kTaskWork = 512 * 1024;
+// A column of b that is read from memory costs what this many rows cost.
+constexpr int64_t kRowsOfOneRead = 16;
 
 struct Tiler {
   const Problem& p;
@@ -22,6 +28,7 @@ struct Tiler {
   Dim panels{}, panel{};                  // count, and the variable that runs over it
   std::optional<loop::Buffer> scratch{};  // Operand::Panel
   Scalar panel_source{};                  // what the scratch panel is filled from, flat
+  bool transposes = false;                // which runs along the reduction
   std::vector<Loop> source_loops{};
 };
 
@@ -69,7 +76,8 @@ Status prepare_operand(Tiler& t, Signature& signature, Dim column) {
     b.id = ctx.fresh_tensor();
     b.name = "panel";
     b.dtype = stored->dtype;
-    b.shape = {k_total * t.nr};
+    // Blocks that reach beyond the reduction's end are written whole.
+    b.shape = {(t.transposes ? k_total + (t.lanes - 1) : k_total) * t.nr};
     b.scope = loop::Scope::Scratch;
     t.panel_source = stored;
     t.source_loops = t.f.reduce;
@@ -86,9 +94,53 @@ Status prepare_operand(Tiler& t, Signature& signature, Dim column) {
   return ok();
 }
 
+// Fills the scratch panel from columns that lie along the reduction, in square blocks that are transposed in registers.
+// Columns beyond the last repeat it.
+loop::StmtPtr fill_transposed(const Tiler& t) {
+  expr::Context& ctx = t.ctx;
+  const int64_t n = t.lanes;
+  const Loop inner = t.source_loops.back();
+  const std::vector<Loop> outer(t.source_loops.begin(), t.source_loops.end() - 1);
+  const bool whole_panels = ctx.divisible(t.f.col.extent, t.nr);
+  Dim outer_k = flat_index(ctx, outer) * inner.extent;
+  // The block of reduction indices from `k` on; `valid`: how many exist, null for all.
+  auto blocks = [&](Dim k, Dim valid) {
+    std::vector<loop::StmtPtr> parts;
+    for (int64_t first = 0; first < t.nr; first += n) {
+      auto fill = [&](loop::BufferId block) {
+        Dim c = ctx.index_symbol("c", ctx.constant(n)), l = ctx.index_symbol("l", ctx.constant(n));
+        Dim column = t.panel * t.nr + first + c;
+        if (!whole_panels) column = min(column, t.f.col.extent - 1);
+        Scalar value = expr::substitute(t.panel_source, {{t.f.col.var, column}, {inner.var, k + l}});
+        loop::StmtPtr s = loop::make_store(block, {c * n + l}, value);
+        if (valid)
+          s = loop::make_if(expr::less(l, valid), s,
+                            loop::make_store(block, {c * n + l}, expr::make_const(ctx, value->dtype, 0)));
+        s = loop::make_for(*l.as_symbol(), ctx.constant(n), loop::ForKind::Vector, s);
+        return loop::make_for(*c.as_symbol(), ctx.constant(n), loop::ForKind::Unroll, s);
+      };
+      auto use = [&](loop::BufferId block) {
+        Dim r = ctx.index_symbol("r", ctx.constant(n)), l = ctx.index_symbol("l", ctx.constant(n));
+        Scalar value = expr::make_load(ctx, block, t.panel_source->dtype, {r * n + l});
+        loop::StmtPtr s = loop::make_store(t.scratch->id, {(outer_k + k + r) * t.nr + first + l}, value);
+        s = loop::make_for(*l.as_symbol(), ctx.constant(n), loop::ForKind::Vector, s);
+        return loop::make_for(*r.as_symbol(), ctx.constant(n), loop::ForKind::Unroll, s);
+      };
+      parts.push_back(make_transposed(ctx, t.panel_source->dtype, n, fill, use));
+    }
+    return loop::make_block(std::move(parts));
+  };
+  Dim whole = floordiv(inner.extent, n), rest = mod(inner.extent, n), i = ctx.index_symbol("kb", whole);
+  std::vector<loop::StmtPtr> seq;
+  if (!whole.is_const(0)) seq.push_back(loop::make_for(*i.as_symbol(), whole, loop::ForKind::Serial, blocks(i * n, {})));
+  if (!rest.is_const(0)) seq.push_back(loop::make_if(expr::less(ctx.constant(0), rest), blocks(whole * n, rest)));
+  return wrap_loops(outer, loop::ForKind::Serial, loop::make_block(std::move(seq)));
+}
+
 // Fills the scratch panel: columns beyond the last hold zeros.
 loop::StmtPtr fill_panel(const Tiler& t) {
   expr::Context& ctx = t.ctx;
+  if (t.transposes) return fill_transposed(t);
   Dim j = ctx.index_symbol("j", ctx.constant(t.nr)), n = t.panel * t.nr + j;
   Scalar value = expr::substitute(t.panel_source, {{t.f.col.var, n}});
   Dim at = flat_index(ctx, t.source_loops) * t.nr + j;
@@ -123,54 +175,11 @@ loop::StmtPtr make_tile(const Tiler& t, int64_t height, Dim start, Dim column, b
     return mask_loads ? inside(j, s) : s;
   });
   loop::StmtPtr store = for_tile([&](Dim r, Dim j) {
-    expr::DimMap at{{t.f.row.var, start + r}, {t.f.col.var, n + j}};
-    Scalar total = expr::make_cast(t.sum.dtype, expr::make_load(ctx, acc.id, acc_type, {r * t.nr + j}));
-    std::vector<loop::StmtPtr> stores;
-    for (size_t k = 0; k < t.outputs.size(); ++k) {
-      Scalar value = expr::substitute(t.f.values[k], at, [&](Scalar l) { return l->tensor == t.f.acc ? total : l; });
-      stores.push_back(loop::make_store(t.outputs[k]->id, {expr::substitute(t.f.offsets[k], at)}, value));
-    }
-    loop::StmtPtr s = loop::make_block(std::move(stores));
+    Scalar total = expr::make_load(ctx, acc.id, acc_type, {r * t.nr + j});
+    loop::StmtPtr s = store_results(t.sum, t.outputs, t.f, start + r, n + j, total);
     return mask_stores ? inside(j, s) : s;
   });
   return loop::make_alloc(acc, loop::make_block({init, wrap_loops(t.f.reduce, loop::ForKind::Serial, add), store}));
-}
-
-// A choice among tile heights lo..hi by comparing the run-time height.
-loop::StmtPtr choose_height(const Dim& height, int64_t lo, int64_t hi, const std::function<loop::StmtPtr(int64_t)>& tile) {
-  if (lo == hi) return tile(lo);
-  int64_t mid = (lo + hi) / 2;
-  expr::Context& ctx = *height->ctx;
-  return loop::make_if(expr::less_equal(height, ctx.constant(mid)), choose_height(height, lo, mid, tile),
-                       choose_height(height, mid + 1, hi, tile));
-}
-
-// `count` rows from `first` on, in tiles of nearly equal height.
-loop::StmtPtr make_rows(const Tiler& t, Dim first, Dim count, const std::function<loop::StmtPtr(int64_t, Dim)>& tile) {
-  expr::Context& ctx = t.ctx;
-  if (count.is_const()) {
-    int64_t n = count.const_value(), tiles = (n + t.mr - 1) / t.mr;
-    if (n == 0) return loop::make_block({});
-    int64_t base = n / tiles, rest = n % tiles;
-    std::vector<loop::StmtPtr> parts;
-    auto run = [&](int64_t number, int64_t height, Dim from) {
-      if (number == 0) return;
-      Dim i = ctx.index_symbol("mt", ctx.constant(number));
-      parts.push_back(
-          loop::make_for(*i.as_symbol(), ctx.constant(number), loop::ForKind::Serial, tile(height, from + i * height)));
-    };
-    run(rest, base + 1, first);
-    run(tiles - rest, base, first + rest * (base + 1));
-    return loop::make_block(std::move(parts));
-  }
-  Dim tiles = ceildiv(count, t.mr), i = ctx.index_symbol("mt", tiles);
-  Dim divisor = max(ctx.constant(1), tiles), base = floordiv(count, divisor), rest = mod(count, divisor);
-  Dim start = first + i * base + min(i, rest);
-  Dim height = base + min(ctx.constant(1), max(ctx.constant(0), rest - i));
-  int64_t highest = t.mr;
-  if (auto upper = const_upper(ctx, count)) highest = std::max<int64_t>(1, std::min(highest, *upper));
-  return loop::make_for(*i.as_symbol(), tiles, loop::ForKind::Serial,
-                        choose_height(height, 1, highest, [&](int64_t h) { return tile(h, start); }));
 }
 
 int64_t row_bytes(const Tiler& t) {
@@ -192,7 +201,25 @@ struct Blocking {
   SymbolId height_var = 0;
 };
 
-// Small operands b stay in the cache and rows are divided; large ones are divided by panels, so that each is read once.
+// Operands b that are large leave the cache between two uses: their panels are the outer loop of the tasks.
+bool has_large_b(const Tiler& t) {
+  Dim k = product_of(t.ctx, t.f.reduce);
+  return k.is_const() && t.f.col.extent.is_const() &&
+         k.const_value() * t.f.col.extent.const_value() * 4 > t.p.target.l2_bytes / 2;
+}
+
+// The most rows of a task. A panel that is filled anew for each task wants many.
+int64_t most_rows(const Tiler& t) {
+  const int64_t budget = std::max<int64_t>(1, t.p.target.l2_bytes / 4 / row_bytes(t));
+  Dim k = product_of(t.ctx, t.f.reduce), columns = t.f.col.extent;
+  Dim total = product_of(t.ctx, t.f.outer) * t.f.row.extent * k * columns;
+  if (!k.is_const() || !columns.is_const() || (total.is_const() && total.const_value() <= kWholeWork)) return budget;
+  const int64_t row_work = std::max<int64_t>(1, k.const_value() * (has_large_b(t) ? t.nr : columns.const_value()));
+  if (t.operand == Operand::Panel) return std::min(budget, std::max(8 * t.mr, kWholeWork / row_work));
+  return std::min(budget, std::max(has_large_b(t) ? t.mr : 2 * t.mr, kTaskWork / row_work));
+}
+
+// Tasks are blocks of rows by runs of panels.
 Blocking make_blocking(const Tiler& t) {
   expr::Context& ctx = t.ctx;
   Blocking b;
@@ -203,22 +230,17 @@ Blocking make_blocking(const Tiler& t) {
         (t.operand != Operand::Panel || !expr::uses_symbol(t.panel_source, outer[i].var)) &&
         expr::uses_symbol(t.f.a, outer[i].var))
       inner_row_loop = i;
-  Dim k = product_of(ctx, t.f.reduce), one = ctx.constant(1);
-  bool known = k.is_const() && t.f.col.extent.is_const();
-  int64_t b_bytes = known ? k.const_value() * t.f.col.extent.const_value() * 4 : 0;
-  bool large_b = known && b_bytes > t.p.target.l2_bytes / 2;
-  int64_t budget = std::max<int64_t>(1, t.p.target.l2_bytes / 4 / row_bytes(t));
-  int64_t by_work = INT64_MAX;
-  if (known && !large_b)
-    by_work = std::max<int64_t>(t.mr, kTaskWork / std::max<int64_t>(1, k.const_value() * t.f.col.extent.const_value()));
+  const Dim one = ctx.constant(1);
+  const int64_t most = most_rows(t);
   Dim rows_in_task;
   b.row_first = ctx.constant(0);
   b.row_count = t.f.row.extent;
   if (inner_row_loop) {
     Loop h = outer[*inner_row_loop];
     outer.erase(outer.begin() + static_cast<long>(*inner_row_loop));
-    Dim block = max(one, min(h.extent, floordiv(ctx.constant(std::min(budget, by_work)), max(one, t.f.row.extent))));
-    Dim blocks = ceildiv(h.extent, block), v = ctx.index_symbol("hb", blocks);
+    Dim lines = max(one, min(h.extent, floordiv(ctx.constant(most), max(one, t.f.row.extent))));
+    Dim blocks = ceildiv(h.extent, lines), v = ctx.index_symbol("hb", blocks);
+    Dim block = ceildiv(h.extent, max(one, blocks));
     outer.push_back({*v.as_symbol(), blocks});
     b.height_first = v * block;
     Dim count = min(block, h.extent - b.height_first), hi = ctx.index_symbol("h", count);
@@ -226,27 +248,33 @@ Blocking make_blocking(const Tiler& t) {
     b.height_var = h.var;
     rows_in_task = block * t.f.row.extent;
   } else {
-    int64_t size = std::max(t.mr, std::min(budget, by_work) / t.mr * t.mr);
+    const int64_t tiles = std::max<int64_t>(1, most / t.mr);
     auto upper = const_upper(ctx, t.f.row.extent);
-    if (upper && *upper <= size) {
-      rows_in_task = t.f.row.extent;
-    } else {
-      Dim blocks = ceildiv(t.f.row.extent, size), v = ctx.index_symbol("mb", blocks);
+    rows_in_task = t.f.row.extent;
+    if (!upper || *upper > tiles * t.mr) {
+      Dim all = ceildiv(t.f.row.extent, t.mr), blocks = ceildiv(all, tiles), v = ctx.index_symbol("mb", blocks);
+      Dim size = ceildiv(all, max(one, blocks)) * t.mr;
       outer.push_back({*v.as_symbol(), blocks});
       b.row_first = v * size;
-      b.row_count = min(ctx.constant(size), t.f.row.extent - b.row_first);
-      rows_in_task = ctx.constant(size);
+      rows_in_task = min(size, t.f.row.extent);
+      b.row_count = min(size, t.f.row.extent - b.row_first);
     }
   }
   b.panel_first = ctx.constant(0);
   b.panel_count = t.panels;
-  if (large_b) {
-    Dim per_panel = max(one, rows_in_task * k * t.nr);
-    Dim chunk = max(one, min(t.panels, floordiv(ctx.constant(kTaskWork), per_panel)));
-    Dim chunks = ceildiv(t.panels, chunk), c = ctx.index_symbol("nc", chunks);
+  Dim k = max(one, product_of(ctx, t.f.reduce)), total = product_of(ctx, t.f.outer) * t.f.row.extent * k * t.f.col.extent;
+  if (total.is_const() && total.const_value() <= kWholeWork) {
+    b.parallel = std::move(outer);
+    return b;
+  }
+  if (has_large_b(t)) rows_in_task = max(ctx.constant(kRowsOfOneRead), rows_in_task);
+  Dim per_panel = max(one, rows_in_task * k * t.nr);
+  Dim chunk = max(one, min(t.panels, floordiv(ctx.constant(kTaskWork), per_panel)));
+  Dim chunks = ceildiv(t.panels, chunk), c = ctx.index_symbol("nc", chunks);
+  if (!chunks.is_const(1)) {
     b.panel_first = c * chunk;
     b.panel_count = min(chunk, t.panels - b.panel_first);
-    outer.insert(outer.begin(), Loop{*c.as_symbol(), chunks});
+    outer.insert(has_large_b(t) ? outer.begin() : outer.end(), Loop{*c.as_symbol(), chunks});
   }
   b.parallel = std::move(outer);
   return b;
@@ -254,9 +282,44 @@ Blocking make_blocking(const Tiler& t) {
 
 }  // namespace
 
+loop::StmtPtr choose_height(const Dim& height, int64_t lo, int64_t hi, const std::function<loop::StmtPtr(int64_t)>& tile) {
+  if (lo == hi) return tile(lo);
+  int64_t mid = (lo + hi) / 2;
+  expr::Context& ctx = *height->ctx;
+  return loop::make_if(expr::less_equal(height, ctx.constant(mid)), choose_height(height, lo, mid, tile),
+                       choose_height(height, mid + 1, hi, tile));
+}
+
+loop::StmtPtr make_rows(expr::Context& ctx, int64_t least, int64_t most, Dim first, Dim count,
+                        const std::function<loop::StmtPtr(int64_t, Dim)>& tile) {
+  if (count.is_const()) {
+    int64_t n = count.const_value(), tiles = (n + most - 1) / most;
+    if (n == 0) return loop::make_block({});
+    int64_t base = n / tiles, rest = n % tiles;
+    std::vector<loop::StmtPtr> parts;
+    auto run = [&](int64_t number, int64_t height, Dim from) {
+      if (number == 0) return;
+      Dim i = ctx.index_symbol("mt", ctx.constant(number));
+      parts.push_back(
+          loop::make_for(*i.as_symbol(), ctx.constant(number), loop::ForKind::Serial, tile(height, from + i * height)));
+    };
+    run(rest, base + 1, first);
+    run(tiles - rest, base, first + rest * (base + 1));
+    return loop::make_block(std::move(parts));
+  }
+  Dim tiles = ceildiv(count, most), i = ctx.index_symbol("mt", tiles);
+  Dim divisor = max(ctx.constant(1), tiles), base = floordiv(count, divisor), rest = mod(count, divisor);
+  Dim start = first + i * base + min(i, rest);
+  Dim height = base + min(ctx.constant(1), max(ctx.constant(0), rest - i));
+  int64_t highest = most;
+  if (auto upper = const_upper(ctx, count)) highest = std::max<int64_t>(1, std::min(highest, *upper));
+  return loop::make_for(*i.as_symbol(), tiles, loop::ForKind::Serial,
+                        choose_height(height, std::min(least, highest), highest, [&](int64_t h) { return tile(h, start); }));
+}
+
 Result<LoweredKernel> lower_tiles(const Problem& p, const StageList& list, const te::TensorDef& sum,
                                   const std::vector<te::Tensor>& outputs, const Factors& factors, Operand operand,
-                                  const Temporaries& temporaries) {
+                                  Dim least_rows, const Temporaries& temporaries) {
   expr::Context& ctx = p.ctx;
   Tiler t{p, sum, outputs, factors, operand};
   t.lanes = p.target.vector_bytes / byte_size(sum.accumulate);
@@ -268,6 +331,7 @@ Result<LoweredKernel> lower_tiles(const Problem& p, const StageList& list, const
   if (t.f.row.extent.is_const(1) && operand == Operand::Packed)
     while (t.nr < t.lanes * kVectorsOfOneRow && ctx.divisible(t.f.col.extent, 2 * t.nr)) t.nr *= 2;
   t.panels = ceildiv(t.f.col.extent, t.nr);
+  t.transposes = operand == Operand::Panel && runs_of(ctx, t.f) == Runs::AlongReduction;
   KernelBuilder builder(ctx, p.name, p.loc);
   Signature signature(p, list, builder, temporaries);
   Dim panel_var = ctx.index_symbol("np", t.panels), column = ctx.index_symbol("c", ctx.constant(t.nr));
@@ -287,7 +351,7 @@ Result<LoweredKernel> lower_tiles(const Problem& p, const StageList& list, const
   Blocking b = make_blocking(t);
   bool whole = ctx.divisible(t.f.col.extent, t.nr);
   auto rows = [&](bool mask_loads) {
-    loop::StmtPtr s = make_rows(t, b.row_first, b.row_count,
+    loop::StmtPtr s = make_rows(ctx, 1, t.mr, b.row_first, b.row_count,
                                 [&](int64_t h, Dim start) { return make_tile(t, h, start, column, mask_loads, !whole); });
     if (b.height_loop) s = loop::make_for(b.height_loop->var, b.height_loop->extent, loop::ForKind::Serial, s);
     return s;
@@ -304,9 +368,15 @@ Result<LoweredKernel> lower_tiles(const Problem& p, const StageList& list, const
   if (b.height_loop) renames[b.height_var] = b.height_first + ctx.symbol_dim(b.height_loop->var);
   body = loop::substitute(body, renames);
   body = loop::make_for(*local_panel.as_symbol(), b.panel_count, loop::ForKind::Serial, body);
+  Dim runs = ctx.constant(1);
+  if (!least_rows.is_const(0)) runs = min(runs, max(ctx.constant(0), t.f.row.extent - (least_rows - 1)));
+  if (!runs.is_const(1)) b.parallel.insert(b.parallel.begin(), {*ctx.index_symbol("many", runs).as_symbol(), runs});
   LoweredKernel k;
   k.tasks = product_of(ctx, b.parallel);
-  k.work = product_of(ctx, t.f.outer) * t.f.row.extent * t.f.col.extent * max(ctx.constant(1), product_of(ctx, t.f.reduce));
+  k.work = runs * product_of(ctx, t.f.outer) * t.f.row.extent * t.f.col.extent *
+           max(ctx.constant(1), product_of(ctx, t.f.reduce));
+  if (has_large_b(t) && !k.tasks.is_const(1))
+    k.work = max(k.work, runs * t.f.col.extent * product_of(ctx, t.f.reduce) * kRowsOfOneRead);
   k.function = builder.finish(wrap_loops(b.parallel, loop::ForKind::Parallel, body));
   k.args = signature.take_args();
   return k;

@@ -184,7 +184,8 @@ Val Emitter::emit_load(Scalar s) {
   auto found = buffers_.find(s->tensor);
   PLIANT_CHECK(found != buffers_.end()) << "load of an unknown buffer " << s.str();
   const BufferState& b = found->second;
-  const Index ix = index_of(flat_index(*b.buffer, s->index));
+  const Dim flat = flat_index(*b.buffer, s->index);
+  const Index ix = index_of(flat);
   const bool guarded = guard_.any() && !proves_in_bounds(*b.buffer, s->index);
   const int64_t bytes = byte_size(b.buffer->dtype);
   // Under a uniform condition that is false, zeros are read instead.
@@ -210,6 +211,8 @@ Val Emitter::emit_load(Scalar s) {
     if (mask) mask = b_.CreateVectorReverse(mask);
     return {b_.CreateVectorReverse(load_vector(b, kept_inside(address(b, low), condition, bytes * lanes_), mask)), true};
   }
+  if (Value* shuffled = load_shuffled(b, ix)) return {shuffled, true};
+  if (runs_or_stays(b, ix, flat)) return {load_run_or_element(b, ix, mask, condition), true};
   if (const int64_t step = short_step(b, ix); step != 0 && !mask) {
     const int64_t span = (lanes_ - 1) * std::abs(step) + 1;
     Index low = ix;

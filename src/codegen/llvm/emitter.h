@@ -140,6 +140,14 @@ class Emitter {
   llvm::Align alignment(const BufferState& b, const Index& ix) const;
   void for_each_lane(llvm::Value* mask, const std::function<void(llvm::Value* lane)>& body);
 
+  // emit_broadcast.cc
+  // Whether each lane reads the element of its own or all of them the first, which the run decides: `flat` is the index.
+  bool runs_or_stays(const BufferState& b, const Index& ix, expr::Dim flat);
+  llvm::Value* load_run_or_element(const BufferState& b, const Index& ix, llvm::Value* mask, llvm::Value* condition);
+
+  // emit_shuffle.cc
+  // Null where the lanes of a local buffer are not known or lie in more than two vectors.
+  llvm::Value* load_shuffled(const BufferState& b, const Index& ix);
 
   // emit_scalar.cc
   Val emit(expr::Scalar s);

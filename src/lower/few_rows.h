@@ -1,0 +1,22 @@
+// Contractions of a few rows: the work is to read the matrix, once and in the order in which it lies in memory.
+#pragma once
+#include "lower/contraction.h"
+#include "lower/stage_kernels.h"
+
+namespace pliant::lower {
+
+// How b runs in memory.
+enum class Runs : uint8_t { AlongColumns, AlongReduction, Neither };
+Runs runs_of(expr::Context& ctx, const Factors& f);
+
+// The most rows that are few on this machine: with more, a tile that b is laid out anew for is faster.
+Dim few_rows(expr::Context& ctx, const codegen::Target& target, const Factors& f);
+// Whether `lower_few_rows` can do it: b runs in memory, and a alongside where b runs along the reduction; every row is of
+// one matrix.
+bool can_take_few_rows(expr::Context& ctx, const Factors& f);
+// The kernel does nothing unless there are 1 to few_rows() rows.
+Result<LoweredKernel> lower_few_rows(const Problem& p, const StageList& list, const te::TensorDef& sum,
+                                     const std::vector<te::Tensor>& outputs, const Factors& f,
+                                     const Temporaries& temporaries);
+
+}  // namespace pliant::lower

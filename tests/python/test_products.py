@@ -1,0 +1,111 @@
+"""Products of matrices that are not constants, in every layout, at few and many rows, beside numpy."""
+import itertools
+
+import numpy as np
+import pliant
+import pytest
+from onnx import TensorProto
+from models import F32, Graph
+
+ROWS = [0, 1, 2, 3, 4, 5, 6, 7, 13, 16, 33, 70]
+INNER = [0, 1, 7, 16, 64, 65, 333]
+COLUMNS = [0, 1, 7, 16, 31, 64, 65, 333]
+TARGETS = [None, "x86-64-v3"]
+TYPES = {"f32": (F32, np.float32), "f64": (TensorProto.DOUBLE, np.float64)}
+
+
+def plain(m, k, n, dtype):
+    g = Graph()
+    g("MatMul", "a", "b", name="y")
+    return g.model([("a", dtype, [m, k]), ("b", dtype, [k, n])], [("y", dtype, [m, n])])
+
+
+def transposed(m, k, n, dtype):
+    g = Graph()
+    g("Relu", g("Gemm", "a", "b", "c", transB=1, alpha=0.5), name="y")
+    return g.model([("a", dtype, [m, k]), ("b", dtype, [n, k]), ("c", dtype, [n])], [("y", dtype, [m, n])])
+
+
+def batched(m, k, n, dtype):
+    g = Graph()
+    g("MatMul", "a", "b", name="y")
+    return g.model([("a", dtype, [3, m, k]), ("b", dtype, [3, k, n])], [("y", dtype, [3, m, n])])
+
+
+def batched_transposed(m, k, n, dtype):
+    """As keys of attention lie: batch, position, head, feature."""
+    g = Graph()
+    g("Mul", g("MatMul", "a", g("Transpose", "b", perm=[0, 2, 3, 1])), g.constant(np.array(0.5, TYPES_OF[dtype])), name="y")
+    return g.model([("a", dtype, [2, 3, m, k]), ("b", dtype, [2, n, 3, k])], [("y", dtype, [2, 3, m, n])])
+
+
+def first_transposed(m, k, n, dtype):
+    g = Graph()
+    g("MatMul", g("Transpose", "a", perm=[1, 0]), g("Transpose", "b", perm=[1, 0]), name="y")
+    return g.model([("a", dtype, [k, m]), ("b", dtype, [n, k])], [("y", dtype, [m, n])])
+
+
+TYPES_OF = {onnx_type: np_type for onnx_type, np_type in TYPES.values()}
+LAYOUTS = {
+    "plain": (plain, lambda v: v["a"] @ v["b"]),
+    "transposed": (transposed, lambda v: np.maximum(0.5 * (v["a"] @ v["b"].T) + v["c"], 0)),
+    "batched": (batched, lambda v: v["a"] @ v["b"]),
+    "batched_transposed": (batched_transposed, lambda v: 0.5 * (v["a"] @ v["b"].transpose(0, 2, 3, 1))),
+    "first_transposed": (first_transposed, lambda v: v["a"].T @ v["b"].T),
+}
+
+
+def inputs_of(model, sizes, seed):
+    rng = np.random.default_rng(seed)
+    values = {}
+    for i in model.graph.input:
+        shape = [sizes[d.dim_param] if d.dim_param else d.dim_value for d in i.type.tensor_type.shape.dim]
+        values[i.name] = rng.standard_normal(shape).astype(TYPES_OF[i.type.tensor_type.elem_type])
+    return values
+
+
+def check(exe, model, want, sizes, precise):
+    values = inputs_of(model, sizes, sum(sizes.values()))
+    expected = want({name: v.astype(np.float64) for name, v in values.items()})
+    got = exe.run(values)["y"]
+    np.testing.assert_allclose(got, expected, rtol=0, atol=(1e-12 if precise else 4e-6) * max(sizes.get("k", 0), 16),
+                               err_msg=str(sizes))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_symbolic_sizes(layout, target):
+    make, want = LAYOUTS[layout]
+    model = make("m", "k", "n", F32)
+    exe = pliant.compile(model, **({"target": target} if target else {}))
+    for m, k, n in itertools.product(ROWS, INNER, COLUMNS):
+        check(exe, model, want, {"m": m, "k": k, "n": n}, False)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("sizes", [(1, 64, 64), (1, 333, 7), (2, 7, 333), (3, 65, 65), (6, 64, 31), (13, 333, 70), (0, 5, 5), (5, 0, 5)])
+def test_known_sizes(layout, target, sizes):
+    make, want = LAYOUTS[layout]
+    model = make(*sizes, F32)
+    exe = pliant.compile(model, **({"target": target} if target else {}))
+    check(exe, model, want, {"k": sizes[1]}, False)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_doubles(layout):
+    make, want = LAYOUTS[layout]
+    model = make("m", "k", "n", TYPES["f64"][0])
+    exe = pliant.compile(model)
+    for m, k, n in itertools.product([1, 3, 7, 40], [1, 9, 64, 130], [1, 8, 65]):
+        check(exe, model, want, {"m": m, "k": k, "n": n}, True)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_equal_at_every_number_of_threads(layout):
+    make, _ = LAYOUTS[layout]
+    model = make("m", "k", "n", F32)
+    one, three = pliant.compile(model, threads=1), pliant.compile(model, threads=3)
+    for m, k, n in itertools.product([1, 6, 7, 90], [64, 600], [65, 2200]):
+        values = inputs_of(model, {"m": m, "k": k, "n": n}, m + k + n)
+        np.testing.assert_array_equal(one.run(values)["y"], three.run(values)["y"])
