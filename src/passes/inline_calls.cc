@@ -14,12 +14,12 @@
 #include "graph/control.h"
 #include "graph/visit.h"
 #include "passes/pass.h"
+#include "passes/rewrite/substitute.h"
 #include "passes/rewrite/sweep.h"
 
 namespace pliant::passes {
 namespace {
 
-using graph::AttrValue;
 using graph::Dim;
 using graph::Function;
 using graph::kNoValue;
@@ -142,35 +142,12 @@ class Inliner {
   }
 
   Dim substituted(Dim d) const { return expr::substitute(d, symbols_); }
-  Type substituted(const Type& t) const {
-    Type out = t;
-    if (auto* tensor = std::get_if<graph::TensorType>(&out.v)) {
-      for (Dim& d : tensor->shape) d = substituted(d);
-    } else if (auto* list = std::get_if<graph::SequenceType>(&out.v)) {
-      list->element = std::make_shared<const Type>(substituted(*list->element));
-    } else if (auto* option = std::get_if<graph::OptionalType>(&out.v)) {
-      option->element = std::make_shared<const Type>(substituted(*option->element));
-    } else {
-      for (Type& e : std::get<graph::TupleType>(out.v).elements) e = substituted(e);
-    }
-    return out;
-  }
-  AttrValue substituted(const AttrValue& v) const {
-    if (const Dim* d = std::get_if<Dim>(&v)) return substituted(*d);
-    if (const auto* list = std::get_if<std::vector<Dim>>(&v)) {
-      std::vector<Dim> out;
-      for (Dim d : *list) out.push_back(substituted(d));
-      return out;
-    }
-    return v;
-  }
 
   ValueId value(ValueId v) const { return v == kNoValue ? v : values_.at(v); }
-  ValueId made(ValueId v) { return values_[v] = b_.add_value(substituted(f_.value(v).type)); }
+  ValueId made(ValueId v) { return values_[v] = b_.add_value(passes::substituted(f_.value(v).type, symbols_)); }
 
   Node cloned(const Node& n) {
-    Node out{n.op, {}, {}, {}, {}, n.loc};
-    for (const auto& [name, v] : n.attrs.all()) out.attrs.set(name, substituted(v));
+    Node out{n.op, passes::substituted(n.attrs, symbols_), {}, {}, {}, n.loc};
     for (ValueId v : n.inputs) out.inputs.push_back(value(v));
     for (const auto& r : n.regions) out.regions.push_back(cloned(*r));
     for (ValueId v : n.outputs) out.outputs.push_back(made(v));

@@ -101,9 +101,12 @@ class RandomLoop {
     return node("array.reshape", {{"shape", flat}}, {r});
   }
 
-  // One of two arms by the number of the iteration.
+  // One of two arms by the number of the iteration, or always the same.
   ValueId either(Dim i, ValueId a, ValueId b) {
-    ValueId early = node("math.lt", {}, {node("array.from_dims", {{"values", std::vector<Dim>{i}}}, {}), whole(1)});
+    const uint8_t always = pick(2) == 0;
+    ValueId early = pick(3) == 0
+                        ? b_.append_const(graph::make_constant(DType::Bool, {}, &always, 1), loc())
+                        : node("math.lt", {}, {node("array.from_dims", {{"values", std::vector<Dim>{i}}}, {}), whole(1)});
     auto arm = [this](const char* op, ValueId x) {
       return [this, op, x]() -> Result<std::optional<std::vector<ValueId>>> {
         return std::optional(std::vector<ValueId>{node(op, {}, {x})});
@@ -187,6 +190,7 @@ TEST_P(LoopPasses, KeepWhatTheLoopComputes) {
   const char* all[] = {"expand-composites",
                        "simplify",
                        "fold-constants",
+                       "fold-control",
                        "unroll-loops",
                        "hoist-invariant",
                        "cse",

@@ -14,7 +14,8 @@ struct PassContext {
   const std::vector<graph::FunctionPtr>* functions = nullptr;  // of the module; null where there is no more than one
 };
 // Pure: the input is not changed; an input with nothing to do comes back as the same pointer. Every node of the result has
-// a location. Passes run on one function and keep its params, results and their names and types.
+// a location. Passes run on one function and keep its params, results and their names and types; of the sizes of main's
+// results they may say more, and of those of its params.
 struct PassDef {
   std::string name;  // kebab-case, as golden tests name it
   std::string summary;

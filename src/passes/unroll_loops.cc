@@ -11,12 +11,12 @@
 #include "ops/op.h"
 #include "passes/pass.h"
 #include "passes/rewrite/loop_sweep.h"
+#include "passes/rewrite/substitute.h"
 
 namespace pliant::passes {
 namespace {
 
 using graph::Attrs;
-using graph::AttrValue;
 using graph::Dim;
 using graph::kNoValue;
 using graph::Node;
@@ -24,16 +24,6 @@ using graph::ValueId;
 
 constexpr int64_t kMostIterations = 8;
 constexpr int64_t kMostNodes = 256;  // of all copies
-
-AttrValue substituted(const AttrValue& v, const expr::DimMap& map) {
-  if (const Dim* d = std::get_if<Dim>(&v)) return expr::substitute(*d, map);
-  if (const auto* list = std::get_if<std::vector<Dim>>(&v)) {
-    std::vector<Dim> out;
-    for (Dim d : *list) out.push_back(expr::substitute(d, map));
-    return out;
-  }
-  return v;
-}
 
 class Unroller {
  public:
@@ -77,8 +67,7 @@ class Unroller {
       return at == values.end() ? v : at->second;
     };
     for (const Node& n : parts_.body->nodes) {
-      Attrs attrs;
-      for (const auto& [name, v] : n.attrs.all()) attrs.set(name, substituted(v, map));
+      Attrs attrs = substituted(n.attrs, map);
       if (n.op == "core.require") {
         b.add_obligation(graph::obligation_of(Node{n.op, std::move(attrs), {}, {}, {}, n.loc}));
         continue;

@@ -100,7 +100,7 @@ Status LoopSweep::walk(const std::vector<Node>& nodes, const Visit& visit) {
       if (v != graph::kNoValue) v = renamed(v);
     TRY(with_new_regions(n, visit));
     Action action = Action::Keep;
-    if (n.op == op_) action = TRY(visit(n));
+    if (op_.empty() || n.op == op_) action = TRY(visit(n));
     changed_ = changed_ || action != Action::Keep;
     if (action == Action::Drop) continue;
     append(std::move(n));

@@ -11,8 +11,8 @@
 
 namespace pliant::passes {
 
-// Visits each node of `op` after those inside it, with the builder open where the node stands: the visitor may append nodes
-// there, change the node, or let other values stand for its outputs.
+// Visits each node of `op`, or every node where that is empty, after those inside it, with the builder open where the node
+// stands: the visitor may append nodes there, change the node, or let other values stand for its outputs.
 class LoopSweep {
  public:
   // Drop: every output that is used was renamed, or something else defines it.

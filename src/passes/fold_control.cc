@@ -1,0 +1,283 @@
+// Branches whose condition is known become the nodes of the arm that runs, loops that run once the nodes of their body,
+// loops that never run their initial values: conditions and numbers of iterations that became known only after the import.
+// Sizes that the node defined are what the nodes give, and sizes read from constants are those numbers.
+//
+//   %2 = core.const() {value=bool[] dense<true>} : bool[]          %2 = array.concat(%0, %0) {axis=0} : f32[n*2]
+//   %3 = core.if(%2) : f32[d]                                      return %2 "out"
+//     region() {
+//       %4 = array.concat(%0, %0) {axis=0} : f32[n*2]        →
+//       yield %4
+//     }
+//     region() {
+//       yield %0
+//     }
+//   return %3 "out"
+#include <algorithm>
+#include <cstring>
+
+#include "graph/visit.h"
+#include "ops/op.h"
+#include "passes/pass.h"
+#include "passes/rewrite/liveness.h"
+#include "passes/rewrite/loop_sweep.h"
+#include "passes/rewrite/substitute.h"
+
+namespace pliant::passes {
+namespace {
+
+using graph::Attrs;
+using graph::Dim;
+using graph::kNoValue;
+using graph::Node;
+using graph::Region;
+using graph::Type;
+using graph::ValueId;
+
+using Renames = std::unordered_map<ValueId, ValueId>;
+
+ValueId renamed(ValueId v, const Renames& by) {
+  auto at = by.find(v);
+  return at == by.end() ? v : at->second;
+}
+std::vector<ValueId> renamed(std::vector<ValueId> values, const Renames& by) {
+  for (ValueId& v : values) v = renamed(v, by);
+  return values;
+}
+Node renamed(Node n, const Renames& by) {
+  n.inputs = renamed(std::move(n.inputs), by);
+  for (auto& r : n.regions) {
+    auto inner = std::make_shared<Region>(*r);
+    for (Node& m : inner->nodes) m = renamed(std::move(m), by);
+    inner->results = renamed(std::move(inner->results), by);
+    r = std::move(inner);
+  }
+  return n;
+}
+
+std::vector<int64_t> integers(const graph::ConstantData& c) {
+  std::vector<int64_t> out(static_cast<size_t>(element_count(c)));
+  for (size_t k = 0; k < out.size(); ++k) {
+    int32_t narrow = 0;
+    if (c.dtype == DType::I64)
+      std::memcpy(&out[k], c.data + k * sizeof(int64_t), sizeof(int64_t));
+    else
+      std::memcpy(&narrow, c.data + k * sizeof narrow, sizeof narrow), out[k] = narrow;
+  }
+  return out;
+}
+
+class Folder {
+ public:
+  Folder(const graph::FunctionPtr& f, const PassContext& c)
+      : f_(f), ctx_(c.ctx), sweep_(f, c.ctx, ""), results_(f->results.begin(), f->results.end()) {
+    graph::for_each_node(*f, [&](const Node& n) {
+      if (n.op == "core.const") constants_[n.outputs[0]] = n.attrs.constant("value");
+    });
+    // Callers know the result types of other functions.
+    if (c.functions == nullptr || c.functions->empty() || c.functions->front()->name == f->name) return;
+    for (ValueId v : f->results)
+      graph::for_each_dim(f->values[v].type, [&](Dim d) {
+        for (expr::SymbolId s : expr::symbols_of(d)) kept_.insert(s);
+      });
+  }
+
+  Result<graph::FunctionPtr> run() {
+    graph::FunctionPtr out = TRY(sweep_.run([&](Node& n) -> Result<LoopSweep::Action> {
+      if (n.op == "core.if") return fold_if(n);
+      if (n.op == "core.loop") return fold_loop(n);
+      if (n.op == "core.read_dims") return fold_sizes(n);
+      return LoopSweep::Action::Keep;
+    }));
+    return sizes_.empty() ? out : with_sizes(*out, sizes_, ctx_);
+  }
+
+ private:
+  const Type& type(ValueId v) const { return sweep_.type(v); }
+
+  std::optional<bool> truth(ValueId v) const {
+    auto at = constants_.find(v);
+    if (at == constants_.end() || at->second->dtype != DType::Bool || element_count(*at->second) != 1) return std::nullopt;
+    return *at->second->data != std::byte{0};
+  }
+  std::optional<bool> truth(Dim d) const {
+    const expr::Interval range = ctx_.range(d);
+    if (range.lo > 0 || range.hi < 0) return true;
+    return range.lo == 0 && range.hi == 0 ? std::optional(false) : std::nullopt;
+  }
+
+  Result<LoopSweep::Action> fold_if(const Node& n) {
+    const graph::IfParts parts = graph::if_parts(n);
+    const std::optional<bool> holds = parts.cond ? truth(*parts.cond) : truth(parts.condition);
+    if (!holds) return LoopSweep::Action::Keep;
+    const Region& arm = *holds ? *parts.then : *parts.otherwise;
+    if (graph::diverges(arm) || !may_give(n.outputs, arm.results)) return LoopSweep::Action::Keep;
+    for (const Node& inner : arm.nodes) sweep_.append(inner);
+    TRY(give(n, n.outputs, arm.results));
+    return LoopSweep::Action::Drop;
+  }
+
+  Result<LoopSweep::Action> fold_loop(const Node& n) {
+    const graph::LoopParts loop = graph::loop_parts(n);
+    const std::optional<bool> starts = loop.condition == kNoValue ? true : truth(loop.condition);
+    const bool never = starts == false || (loop.trip && ctx_.range(*loop.trip).hi <= 0);
+    if (never) return drop_loop(n, loop);
+    if (starts != true || graph::diverges(*loop.body)) return LoopSweep::Action::Keep;
+    const bool once = loop.trip && loop.trip->is_const(1);
+    const bool stops = truth(loop.next_condition()) == false && (!loop.trip || ctx_.range(*loop.trip).lo >= 1);
+    return once || stops ? run_once(n, loop) : LoopSweep::Action::Keep;
+  }
+
+  // A number that the symbol cannot be is left to the run, which reports it.
+  Result<LoopSweep::Action> fold_sizes(const Node& n) {
+    auto at = constants_.find(n.inputs[0]);
+    const std::vector<Dim> symbols = n.attrs.dims_or("symbols", {});
+    if (at == constants_.end() || (at->second->dtype != DType::I64 && at->second->dtype != DType::I32) ||
+        element_count(*at->second) != static_cast<int64_t>(symbols.size()))
+      return LoopSweep::Action::Keep;
+    const std::vector<int64_t> values = integers(*at->second);
+    for (size_t k = 0; k < symbols.size(); ++k) {
+      const expr::Interval range = ctx_.range(symbols[k]);
+      if (is_kept(symbols[k]) || values[k] < range.lo || values[k] > range.hi) return LoopSweep::Action::Keep;
+    }
+    for (size_t k = 0; k < symbols.size(); ++k) add_size(sizes_, *symbols[k].as_symbol(), ctx_.constant(values[k]));
+    return LoopSweep::Action::Drop;
+  }
+
+  static std::vector<ValueId> init(const Node& n) { return {n.inputs.begin() + 1, n.inputs.end()}; }
+  static std::vector<ValueId> outputs(const Node& n, const graph::LoopParts& loop) {
+    return {n.outputs.begin(), n.outputs.begin() + static_cast<ptrdiff_t>(loop.carried)};
+  }
+
+  Result<LoopSweep::Action> drop_loop(const Node& n, const graph::LoopParts& loop) {
+    if (!may_give(outputs(n, loop), init(n)) || is_kept(loop.count)) return LoopSweep::Action::Keep;
+    for (size_t j = 0; j < loop.scans; ++j)
+      if (is_kept(n.outputs[loop.carried + j])) return LoopSweep::Action::Keep;
+    define(loop.count, ctx_.constant(0));
+    TRY(give(n, outputs(n, loop), init(n)));
+    for (size_t j = 0; j < loop.scans; ++j) {
+      const ValueId scan = n.outputs[loop.carried + j];
+      const graph::TensorType t = *type(scan).tensor();
+      for (Dim d : t.shape) define(d, ctx_.constant(0));
+      const graph::TensorType empty = *substituted(type(scan), sizes_).tensor();
+      const int64_t zero = 0;
+      ValueId scalar = sweep_.builder().append_const(
+          graph::make_constant(t.dtype, {}, &zero, static_cast<size_t>(byte_size(t.dtype))), n.loc);
+      replace(scan, TRY(make("array.full", {{"shape", empty.shape}}, {scalar}, n.loc)));
+    }
+    return LoopSweep::Action::Drop;
+  }
+
+  Result<LoopSweep::Action> run_once(const Node& n, const graph::LoopParts& loop) {
+    if (!may_give(loop.body->params, init(n)) || is_kept(loop.count)) return LoopSweep::Action::Keep;
+    std::vector<ValueId> next, scans;
+    for (size_t i = 0; i < loop.carried; ++i) next.push_back(loop.next(i));
+    for (size_t j = 0; j < loop.scans; ++j) scans.push_back(loop.scan(j));
+    if (!may_give(outputs(n, loop), next)) return LoopSweep::Action::Keep;
+    for (size_t j = 0; j < loop.scans; ++j)
+      if (is_kept(n.outputs[loop.carried + j])) return LoopSweep::Action::Keep;
+    define(loop.count, ctx_.constant(1));
+    add_size(sizes_, *loop.index.as_symbol(), ctx_.constant(0));
+    Renames params;
+    for (size_t i = 0; i < loop.carried; ++i) {
+      bind_sizes(type(loop.body->params[i]), type(loop.init(n, i)));
+      params[loop.body->params[i]] = loop.init(n, i);
+    }
+    for (const Node& inner : loop.body->nodes) sweep_.append(renamed(inner, params));
+    TRY(give(n, outputs(n, loop), renamed(std::move(next), params)));
+    scans = renamed(std::move(scans), params);
+    for (size_t j = 0; j < loop.scans; ++j) {
+      const ValueId scan = n.outputs[loop.carried + j];
+      graph::Shape shape = type(scans[j]).tensor()->shape;
+      shape.insert(shape.begin(), ctx_.constant(1));
+      bind_sizes(type(scan), graph::make_tensor_type(type(scan).tensor()->dtype, std::move(shape)));
+      const graph::Shape wanted = substituted(type(scan), sizes_).tensor()->shape;
+      replace(scan, TRY(make("array.reshape", {{"shape", wanted}}, {scans[j]}, n.loc)));
+    }
+    return LoopSweep::Action::Drop;
+  }
+
+  // A size of an output that is defined by its node.
+  bool is_defined_here(Dim d) const {
+    const auto s = d.as_symbol();
+    return s && !sweep_.is_known(*s) && !sizes_.count(*s) && ctx_.info(*s).origin.kind == expr::Origin::Kind::Data;
+  }
+  void define(Dim d, Dim size) {
+    if (is_defined_here(d)) add_size(sizes_, *d.as_symbol(), size);
+  }
+  void bind_sizes(const Type& to, const Type& from) {
+    if (to.tensor() == nullptr) return;
+    const graph::Shape into = to.tensor()->shape, given = from.tensor()->shape;
+    for (size_t a = 0; a < into.size(); ++a) define(into[a], given[a]);
+  }
+
+  bool is_kept(Dim d) const {
+    const auto s = d.as_symbol();
+    return s && kept_.count(*s) != 0;
+  }
+  bool is_kept(ValueId v) const {
+    bool kept = false;
+    graph::for_each_dim(type(v), [&](Dim d) { kept = kept || is_kept(d); });
+    return kept;
+  }
+  // Whether `from` may stand for `to`: tensors do, lists where their types are the same.
+  bool may_give(const std::vector<ValueId>& to, const std::vector<ValueId>& from) const {
+    for (size_t k = 0; k < to.size(); ++k) {
+      if (type(to[k]).tensor() == nullptr && !(type(to[k]) == type(from[k]))) return false;
+      if (is_kept(to[k])) return false;
+    }
+    return true;
+  }
+
+  Status give(const Node& n, const std::vector<ValueId>& to, const std::vector<ValueId>& from) {
+    for (size_t k = 0; k < to.size(); ++k) {
+      bind_sizes(type(to[k]), type(from[k]));
+      ValueId by = from[k];
+      if (type(by).tensor() != nullptr) {
+        const Type wanted = substituted(type(to[k]), sizes_), have = substituted(type(by), sizes_);
+        if (!(wanted == have))
+          by = TRY(make("array.reshape", {{"shape", wanted.tensor()->shape}}, {by}, n.loc));
+        else if (results_.count(to[k]))
+          by = TRY(make("math.identity", {}, {by}, n.loc));  // a result of the function has memory of its own
+      }
+      replace(to[k], by);
+    }
+    return ok();
+  }
+
+  void replace(ValueId old, ValueId by) {
+    sweep_.rename(old, by);
+    graph::FunctionBuilder& b = sweep_.builder();
+    const std::string name = b.peek().values[old].name;
+    if (!name.empty() && b.peek().values[by].name.empty()) b.set_name(by, name);
+  }
+
+  Result<ValueId> make(const std::string& op, Attrs attrs, std::vector<ValueId> inputs, const LocPtr& loc) {
+    return TRY(ops::append_node(sweep_.builder(), ctx_, op, std::move(attrs), std::move(inputs), 1, loc))[0];
+  }
+
+  graph::FunctionPtr f_;
+  expr::Context& ctx_;
+  LoopSweep sweep_;
+  std::unordered_set<ValueId> results_;
+  std::unordered_map<ValueId, graph::ConstantPtr> constants_;
+  std::unordered_set<expr::SymbolId> kept_;
+  expr::DimMap sizes_;
+};
+
+}  // namespace
+
+PassDef pass_fold_control() {
+  return {.name = "fold-control",
+          .summary = "puts arms that run and bodies that run once in the place of their nodes",
+          .run = [](const graph::FunctionPtr& f, PassContext& c) -> Result<graph::FunctionPtr> {
+            // What one round makes known may decide another node.
+            graph::FunctionPtr out = f;
+            for (graph::FunctionPtr before; out != before;) {
+              before = out;
+              out = TRY(Folder(before, c).run());
+            }
+            return out == f ? f : without_dead_nodes(out, c.ctx);
+          }};
+}
+
+}  // namespace pliant::passes
