@@ -52,6 +52,21 @@ TEST(VectorLoop, StridedAndReversedAndTransposed) {
   for (int64_t n : kSizes) k.expect_same({{"m", 40}, {"n", n}});
 }
 
+TEST(VectorLoop, StepsOfZeroOrOneThatTheRunDecides) {
+  Kernel k(R"(kernel s(%x: f32[n], %h: f16[n], %b: bool[n], %i: i64[n], %y: f32[n] out, %c: bool[n] out, %g: f16[n] out,
+      %j: i64[n] out) {
+    for o in floordiv(n + 15, 16) { for vector v in 16 {
+      if index(o*16 + v) < index(n) {
+        %y[o*16 + v] = %x[(o*16 + v)*max(0, min(1, s - 1))] * 2f32
+        %c[o*16 + v] = %b[(o*16 + v)*max(0, min(1, s - 1))]
+        %g[o*16 + v] = select(index(o*16 + v) >= 3i64, %h[(o*16 + v - 3)*max(0, min(1, s - 1))], 1f16)
+        %j[o*16 + v] = select(index(s) >= 1i64, %i[n - 1 - (n - 1)*max(0, min(1, s - 1)) + (o*16 + v)*max(0, min(1, s - 1))], 7i64)
+      }
+    } } })");
+  for (int64_t n : kSizes)
+    for (int64_t s : {0, 1, 2, 9}) k.expect_same({{"n", n}, {"s", s}});
+}
+
 TEST(VectorLoop, ShortStrides) {
   Kernel k(R"(kernel s(%x: f32[4*n], %h: f16[3*n], %b: bool[2*n], %y: f32[6, n] out, %c: bool[n] out, %g: f16[n] out) {
     for o in floordiv(n, 16) { for vector v in 16 {

@@ -84,7 +84,8 @@ Scalar DefineContext::at_broadcast(const te::Tensor& t, const te::Index& index) 
     }
     std::optional<expr::SymbolId> s = i.as_symbol();
     bool inside = s && ctx().info(*s).upper && *ctx().info(*s).upper == size - 1;
-    at[k] = inside || ctx().proves_less(i, size) ? i : expr::min(i, size - 1);
+    // Linear in the index, so that strides of such a tensor are values: 0 or the size of what lies inside.
+    at[k] = inside || ctx().proves_less(i, size) ? i : i * expr::max(dim(0), expr::min(dim(1), size - 1));
   }
   return (*t)(at);
 }

@@ -86,7 +86,7 @@ class DefineContext {
   // The shape that numpy broadcasting gives, with obligations where a size is not known to be 1 or equal.
   Result<std::vector<Dim>> broadcast(const std::vector<Dim>& a, const std::vector<Dim>& b);
   // The element of `t` that stands at `index` of the broadcast shape. A size that may be 1 or not at run time is read at
-  // `min(i, size - 1)`.
+  // `i * max(0, min(1, size - 1))`.
   expr::Scalar at_broadcast(const te::Tensor& t, const te::Index& index);
   Error fail(const std::string& id, const std::string& message) const;
   Status require_same_dtype(size_t a, size_t b) const;
