@@ -11,9 +11,9 @@ namespace pliant::driver {
 
 std::vector<std::string> pass_names(int opt_level) {
   // Composites have no computation of their own: lowering needs them expanded at every level.
-  std::vector<std::string> names{"expand-composites"};
+  std::vector<std::string> names{"settle-sizes", "expand-composites"};
   if (opt_level >= 1) {
-    names.insert(names.begin(), "inline-calls");
+    names.insert(names.begin() + 1, "inline-calls");
     names.insert(names.end(),
                  {
                      "simplify",  // first: a product reads a transposed weight as it is, folding would store it twice

@@ -42,6 +42,7 @@ Result<Tensor> matmul_sum(DefineContext& c, const Tensor& a, const Tensor& b, Ma
   Operand l = make_operand(a, !options.transpose_a), r = make_operand(b, options.transpose_b);
   Dim depth = a->shape[l.inner];
   TRY(c.require_equal(depth, b->shape[r.inner], "inner dimensions of A and B"));
+  if (b->shape[r.inner].is_const()) depth = b->shape[r.inner];
   std::vector<Dim> batch = TRY(c.broadcast(l.batch, r.batch)), shape = batch;
   if (!l.is_vector) shape.push_back(a->shape[l.outer]);
   if (!r.is_vector) shape.push_back(b->shape[r.outer]);

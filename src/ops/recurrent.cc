@@ -86,6 +86,14 @@ Result<ValueId> Recurrence::stack(std::vector<ValueId> values, int64_t axis) {
   return e_.append("array.concat", Attrs{{"axis", axis}}, std::move(values));
 }
 
+Result<ValueId> Recurrence::recur(ValueId h, ValueId r) {
+  if (quantizes_state_) {
+    std::vector<ValueId> bytes = TRY(e_.append_multi("quant.dynamic_quantize", {}, {h}, 3));
+    h = TRY(e_.append("quant.dequantize", {}, std::move(bytes)));
+  }
+  return e_.append("nn.matmul", Attrs{{"transpose_b", true}}, {h, r});
+}
+
 Result<ValueId> Recurrence::activate_clipped(const Activation& a, ValueId x) {
   if (clip_ > 0) x = TRY(e_.append("math.clip", {}, {x, e_.scalar(dtype_, -clip_), e_.scalar(dtype_, clip_)}));
   return activate(a, x);
@@ -135,6 +143,7 @@ Status Recurrence::read_attributes() {
   hidden_ = a.as_int("hidden");
   clip_ = a.as_float("clip");
   batch_major_ = a.as_bool("batch_major");
+  quantizes_state_ = a.as_bool("quantizes_state");
   const std::string& way = a.as_string("direction");
   if (way != "forward" && way != "reverse" && way != "bidirectional")
     return e_.fail("bad-attribute", "there is no direction '" + way + "'");
@@ -278,7 +287,9 @@ std::vector<AttrSpec> recurrent_attrs() {
           attr("alpha", std::vector<double>{}, "parameters of activations that have one"),
           attr("beta", std::vector<double>{}, "second parameters"),
           attr("clip", 0.0, "bound of what activations get; 0: none"),
-          attr("batch_major", false, "the batch is the first axis")};
+          attr("batch_major", false, "the batch is the first axis"),
+          attr("quantizes_state", false,
+               "the state is rounded to 8 bits by its range in every step before the products with it")};
 }
 
 }  // namespace pliant::ops

@@ -48,7 +48,8 @@ class Recurrence {
   Result<ValueId> gate(ValueId gates, int64_t k, int64_t count = 1);
   // The same of rows of [n * hidden, …].
   Result<ValueId> row_gate(ValueId weights, int64_t k, int64_t count = 1);
-  Result<ValueId> recur(ValueId h, ValueId r) { return e_.append("nn.matmul", Attrs{{"transpose_b", true}}, {h, r}); }
+  // The products of the state, which goes through 8 bits first where the layer says so.
+  Result<ValueId> recur(ValueId h, ValueId r);
 
  private:
   struct Run {
@@ -74,7 +75,7 @@ class Recurrence {
   ExpandContext& e_;
   RecurrentCell cell_;
   int64_t hidden_ = 0, directions_ = 1;
-  bool batch_major_ = false, only_reverse_ = false;
+  bool batch_major_ = false, only_reverse_ = false, quantizes_state_ = false;
   double clip_ = 0;
   DType dtype_ = DType::F32;
   ValueId x_ = graph::kNoValue;        // [steps, batch, features]

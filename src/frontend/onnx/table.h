@@ -47,6 +47,7 @@ Rows matmul_rows();
 Rows attention_rows();
 Rows rnn_rows();
 Rows quant_rows();
+Rows microsoft_rows();
 Rows signal_rows();
 Rows vision_rows();
 Rows random_rows();
