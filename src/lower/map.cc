@@ -1,5 +1,6 @@
 // Elementwise and index-moving stages: parallel over the outer loops, vectorised along the innermost.
 #include "lower/stage_kernels.h"
+#include "lower/transpose.h"
 
 namespace pliant::lower {
 
@@ -86,7 +87,14 @@ Result<LoweredKernel> lower_map_stages(const Problem& p, const StageList& list, 
   int64_t lanes = lanes_for(p.target, nest.scalars);
   std::vector<Loop> parallel = nest.loops;
   loop::StmtPtr body;
-  if (nest.loops.empty()) {
+  FlatMap flat{nest, {}};
+  for (const Stage* s : group) flat.buffers.push_back(s->tensor->id);
+  auto elements_of = [&](expr::TensorId id) { return element_count(ctx, list.shapes.at(id)); };
+  if (const auto transposed = find_transposed(ctx, p.target, flat, elements_of)) {
+    TaskGrid grid = make_transposed(ctx, p.target, flat, *transposed);
+    parallel = grid.parallel;
+    body = grid.body;
+  } else if (nest.loops.empty()) {
     body = make_point(ctx, nest, group, {}, std::nullopt);
   } else {
     Loop inner = parallel.back();

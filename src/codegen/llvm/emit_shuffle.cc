@@ -7,29 +7,50 @@ namespace pliant::codegen {
 
 using llvm::Value;
 
+namespace {
+constexpr size_t kMostShuffled = 4;  // vectors that one load takes its lanes from
+}
+
 Value* Emitter::load_shuffled(const BufferState& b, const Index& ix) {
   if (b.buffer->scope != loop::Scope::Local || b.lane_private || !ix.terms.empty() || guard_.any()) return nullptr;
   auto* positions = llvm::dyn_cast<llvm::Constant>(wide_lanes(ix));
   if (!positions) return nullptr;
-  // The lanes come from at most two vectors, each at a multiple of the vector's size.
+  // The lanes come from a few vectors, each at a multiple of the vector's size.
   std::vector<int64_t> blocks;
-  std::vector<int> from;
+  std::vector<std::pair<size_t, int>> from;  // for each lane, which of them and the lane there
   for (int64_t lane = 0; lane < lanes_; ++lane) {
     auto* at = llvm::dyn_cast_or_null<llvm::ConstantInt>(positions->getAggregateElement(static_cast<unsigned>(lane)));
     if (!at || at->getSExtValue() < 0) return nullptr;
     const int64_t block = at->getSExtValue() / lanes_;
     auto found = std::find(blocks.begin(), blocks.end(), block);
     if (found == blocks.end()) {
-      if (blocks.size() == 2 || (block + 1) * lanes_ > b.elements) return nullptr;
+      if (blocks.size() == kMostShuffled || (block + 1) * lanes_ > b.elements) return nullptr;
       found = blocks.insert(blocks.end(), block);
     }
-    from.push_back(static_cast<int>((found - blocks.begin()) * lanes_ + at->getSExtValue() % lanes_));
+    from.emplace_back(found - blocks.begin(), static_cast<int>(at->getSExtValue() % lanes_));
   }
-  std::vector<Value*> parts;
-  for (int64_t block : blocks)
-    parts.push_back(
-        load_vector(b, hoist_->gep(memory_type(b.buffer->dtype), b.base, hoist_->constant(block * lanes_)), nullptr));
-  return b_.CreateShuffleVector(parts[0], parts.back(), from);
+  // Two at a time, then those of one pair after the other.
+  Value* out = nullptr;
+  for (size_t k = 0; k < blocks.size(); k += 2) {
+    Value* parts[2];
+    const size_t second = std::min(k + 1, blocks.size() - 1);
+    for (size_t i = 0; i < 2; ++i) {
+      Value* start = hoist_->constant(blocks[i == 0 ? k : second] * lanes_);
+      parts[i] = i == 1 && second == k ? parts[0]
+                                       : load_vector(b, hoist_->gep(memory_type(b.buffer->dtype), b.base, start), nullptr);
+    }
+    const int n = static_cast<int>(lanes_);
+    std::vector<int> of_pair, of_all;
+    for (int lane = 0; lane < n; ++lane) {
+      const auto [block, position] = from[static_cast<size_t>(lane)];
+      const bool here = block == k || block == second;
+      of_pair.push_back(!here ? -1 : block == k ? position : n + position);
+      of_all.push_back(here ? n + lane : lane);
+    }
+    Value* pair = b_.CreateShuffleVector(parts[0], parts[1], of_pair);
+    out = out ? b_.CreateShuffleVector(out, pair, of_all) : pair;
+  }
+  return out;
 }
 
 }  // namespace pliant::codegen

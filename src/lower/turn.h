@@ -1,0 +1,25 @@
+// Square blocks of elements in registers, transposed by shuffles.
+#pragma once
+#include "lower/nest.h"
+
+namespace pliant::lower {
+
+// The type in which elements are moved: bits where vectors of the type itself shuffle badly.
+DType moved_type(DType t);
+Scalar as_moved(Scalar s);
+Scalar from_moved(Scalar s, DType t);
+
+// A block of lanes * lanes elements in row-major order, and the statements that make it from what `fill` stores in another
+// one: element (r, c) of the result is element (c, r) of the filled.
+struct Turned {
+  std::vector<loop::Buffer> buffers;  // the filled first, the result last
+  std::vector<loop::StmtPtr> steps;
+};
+Turned make_turned(expr::Context& ctx, DType moved, int64_t lanes);
+// Declares the buffers around `body`.
+loop::StmtPtr declare(const std::vector<loop::Buffer>& buffers, loop::StmtPtr body);
+
+// Element `at` of what `parts` vectors hold when their elements take turns, each vector at a multiple of `lanes`.
+Dim interleaved(Dim at, int64_t parts, int64_t lanes);
+
+}  // namespace pliant::lower
