@@ -3,7 +3,7 @@
     ./dev bench [MODEL.onnx 'data=1x3x224x224;4x3x224x224' [input=…]…] [--threads N] [--rounds N] [--compare FILE]
 
 Without a model: the demo's two. --compare FILE takes an earlier bench.jsonl and fails where the ratio to onnxruntime became worse by more
-than 10 %. Times are medians of rounds in which the systems take turns.
+than 10 %. Times are medians of rounds in which the systems take turns, each once the other's threads sleep.
 """
 import argparse
 import json
@@ -21,6 +21,7 @@ import pliant
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 import demo_models  # noqa: E402
+from turns import take_turns  # noqa: E402
 
 
 def cpu_name():
@@ -73,12 +74,7 @@ def bench_model(path, cases, args, common):
         feed = make_feed(session, shapes, rng)
         systems = {"pliant": lambda: [exe.run(feed)[n] for n in names], "ort": lambda: session.run(names, feed)}
         outputs = {k: f() for k, f in systems.items()}
-        times = {k: [] for k in systems}
-        for _ in range(args.rounds):
-            for k, f in systems.items():
-                start = time.perf_counter()
-                f()
-                times[k].append(1e3 * (time.perf_counter() - start))
+        times = dict(zip(systems, take_turns(list(systems.values()), args.rounds)))
         ratios = np.array(times["pliant"]) / np.array(times["ort"])
         yield {**common, "model": path.stem, "shape": ";".join(f"{n}={'x'.join(map(str, s))}" for n, s in shapes.items()),
                "pliant_ms": float(np.median(times["pliant"])), "ort_ms": float(np.median(times["ort"])), "ratio": float(np.median(ratios)),

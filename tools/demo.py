@@ -16,6 +16,7 @@ import onnxruntime
 
 import demo_models
 import pliant
+from turns import take_turns
 
 OUT = pathlib.Path(__file__).resolve().parent.parent / "out" / "demo"
 SHAPES = {
@@ -46,17 +47,6 @@ def reference_for(model, threads):
     return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
 
 
-def median_ms(functions, rounds):
-    """Medians of the functions' times, taking turns."""
-    times = [[] for _ in functions]
-    for _ in range(rounds):
-        for f, t in zip(functions, times):
-            start = time.perf_counter()
-            f()
-            t.append(time.perf_counter() - start)
-    return [1e3 * float(np.median(t)) for t in times]
-
-
 def show(name, model, args):
     path, seconds, earlier = artifact_for(name, model, args.recompile)
     exe = pliant.load(path, threads=args.threads)
@@ -73,7 +63,8 @@ def show(name, model, args):
         want, got = session.run(None, feed), list(exe.run(feed).values())
         difference = max(float(np.max(np.abs(a - b))) for a, b in zip(got, want))
         relative = difference / max(1.0, max(float(np.max(np.abs(b))) for b in want))
-        ours, theirs = median_ms([lambda: exe.run(feed), lambda: session.run(None, feed)], args.rounds)
+        turns = take_turns([lambda: exe.run(feed), lambda: session.run(None, feed)], args.rounds)
+        ours, theirs = map(float, map(np.median, turns))
         good &= relative <= 1e-4 and all(a.shape == b.shape for a, b in zip(got, want))
         print(f"  {'x'.join(map(str, shape)):16} {difference:14.2e} {relative:9.1e} {ours:7.2f} ms {theirs:9.2f} ms {ours / theirs:6.2f}",
               flush=True)
