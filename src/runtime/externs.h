@@ -65,10 +65,4 @@ struct AxisSplit {
 };
 AxisSplit split_at(std::span<const int64_t> shape, int64_t axis);
 
-// The element at `p` as an integer whose order is the values' order: negative zero equals zero, all NaNs are equal and
-// greatest.
-uint64_t order_key(DType dtype, const std::byte* p);
-// The keys of `count` elements that lie `stride` elements apart.
-void order_keys(DType dtype, const std::byte* first, int64_t stride, int64_t count, uint64_t* keys);
-
 }  // namespace pliant::runtime

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 namespace pliant::runtime {
@@ -286,6 +289,124 @@ TEST(non_max_suppression, batches_and_classes) {
   EXPECT_EQ(c.call("non_max_suppression"), "");
   EXPECT_EQ(c.get<int64_t>(0, static_cast<size_t>(3 * c.results[0])),
             (Ints{0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 1, 1, 1, 0, 1, 1, 1, 0}));
+}
+
+// Floats with ties, both zeros, infinities and NaNs.
+Floats make_values(size_t count, uint32_t seed) {
+  const Floats special = {0, -0.0f, kInfinity, -kInfinity, kNan, -kNan, 1, -1};
+  Floats out(count);
+  for (float& v : out) {
+    seed = seed * 1664525 + 1013904223;
+    v = seed >> 30 == 0 ? special[seed >> 27 & 7] : static_cast<float>(static_cast<int32_t>(seed)) / (1 << 24);
+  }
+  return out;
+}
+
+// Whether a value comes before another in descending order: NaN is the greatest, zeros are equal.
+bool is_greater(float a, float b) { return std::isnan(a) ? !std::isnan(b) : a > b; }
+
+// Sizes and k on both sides of every way to select: by insertion, by dropping candidates, by sorting all.
+TEST(top_k, agrees_with_a_stable_sort_at_every_size) {
+  for (int64_t size : {1, 63, 64, 65, 255, 256, 300, 1025, 3000})
+    for (int64_t k : {int64_t{1}, int64_t{5}, size / 40, size / 16, size / 3, size})
+      for (int64_t inner : {1, 3, 17})
+        for (bool largest : {true, false}) {
+          if (k < 1 || k > size) continue;
+          const Floats x = make_values(static_cast<size_t>(size * inner), static_cast<uint32_t>(size + k));
+          const auto found = static_cast<size_t>(k * inner);
+          Caller c;
+          c.in(x, {1, size, inner}).out(DType::F32, found).out(DType::I64, found);
+          c.ints = {1, largest, 1, k};
+          ASSERT_EQ(c.call("top_k"), "");
+          for (int64_t lane = 0; lane < inner; ++lane) {
+            auto at = [&](int64_t p) { return x[static_cast<size_t>(p * inner + lane)]; };
+            Ints order(static_cast<size_t>(size));
+            std::iota(order.begin(), order.end(), 0);
+            std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+              return largest ? is_greater(at(a), at(b)) : is_greater(at(b), at(a));
+            });
+            for (int64_t p = 0; p < k; ++p) {
+              const auto to = static_cast<size_t>(p * inner + lane);
+              ASSERT_EQ(c.get<int64_t>(1)[to], order[static_cast<size_t>(p)]) << size << ' ' << k << ' ' << inner;
+              const float expected = at(order[static_cast<size_t>(p)]), got = c.get<float>(0)[to];
+              ASSERT_EQ(std::memcmp(&expected, &got, sizeof got), 0);
+            }
+          }
+        }
+}
+
+TEST(unique, agrees_with_a_search_at_every_size) {
+  for (size_t size : {1u, 2u, 255u, 256u, 1000u})
+    for (bool sorted : {true, false}) {
+      const Floats x = make_values(size, static_cast<uint32_t>(size));
+      Caller c;
+      c.in(x, {static_cast<int64_t>(size)}).out(DType::F32, size);
+      for (int i = 0; i < 3; ++i) c.out(DType::I64, size);
+      c.ints = {-1, sorted};
+      ASSERT_EQ(c.call("unique"), "");
+      Ints first;
+      auto same = [&](float a, float b) { return !is_greater(a, b) && !is_greater(b, a); };
+      for (size_t i = 0; i < size; ++i)
+        if (std::none_of(first.begin(), first.end(), [&](int64_t f) { return same(x[static_cast<size_t>(f)], x[i]); }))
+          first.push_back(static_cast<int64_t>(i));
+      if (sorted)
+        std::sort(first.begin(), first.end(),
+                  [&](int64_t a, int64_t b) { return is_greater(x[static_cast<size_t>(b)], x[static_cast<size_t>(a)]); });
+      ASSERT_EQ(c.results[0], static_cast<int64_t>(first.size()));
+      EXPECT_EQ(c.get<int64_t>(1, first.size()), first);
+      Ints counts(first.size());
+      for (size_t i = 0; i < size; ++i) {
+        const auto group = static_cast<size_t>(c.get<int64_t>(2)[i]);
+        ASSERT_TRUE(same(x[static_cast<size_t>(first.at(group))], x[i]));
+        ++counts[group];
+      }
+      EXPECT_EQ(c.get<int64_t>(3, first.size()), counts);
+    }
+}
+
+TEST(nonzero, every_rank_and_size_of_rows) {
+  const std::vector<Ints> shapes = {{130},  {1, 130},        {130, 1},           {3, 64},  {2, 65, 3}, {2, 1, 7, 9},
+                                    {5, 1}, {2, 3, 2, 3, 4}, {2, 2, 2, 2, 2, 5}, {1, 1, 1}};
+  for (const Ints& shape : shapes)
+    for (int64_t every : {1, 2, 7, 64, 1000}) {
+      size_t elements = 1;
+      for (int64_t d : shape) elements *= static_cast<size_t>(d);
+      Ints x(elements), expected;
+      for (size_t i = 0; i < elements; ++i) x[i] = static_cast<int64_t>(i) % every == every / 2 ? int64_t{1} << 40 : 0;
+      for (size_t d = 0; d < shape.size(); ++d) {
+        int64_t below = 1;
+        for (size_t e = d + 1; e < shape.size(); ++e) below *= shape[e];
+        for (size_t i = 0; i < elements; ++i)
+          if (x[i] != 0) expected.push_back(static_cast<int64_t>(i) / below % shape[d]);
+      }
+      Caller c;
+      c.in(x, shape).out(DType::I64, elements * shape.size());
+      ASSERT_EQ(c.call("nonzero"), "");
+      ASSERT_EQ(c.results[0] * static_cast<int64_t>(shape.size()), static_cast<int64_t>(expected.size()));
+      ASSERT_EQ(c.get<int64_t>(0, expected.size()), expected);
+    }
+}
+
+TEST(non_max_suppression, candidates_are_sorted_as_far_as_needed) {
+  // Boxes apart from each other but for the first 90, which are one: all but one of those are passed over.
+  constexpr int64_t n = 400;
+  Floats boxes, scores;
+  Ints expected = {0};
+  for (int64_t i = 0; i < n; ++i) {
+    const float at = i < 90 ? 0 : static_cast<float>(10 * i);
+    boxes.insert(boxes.end(), {at, at, at + 1, at + 1});
+    scores.push_back(static_cast<float>(n - i / 2));  // pairs of equal scores
+    if (i >= 90) expected.push_back(i);
+  }
+  for (int64_t most : {1, 5, 60, 399}) {
+    Caller c;
+    c.in(boxes, {1, n, 4}).in(scores, {1, 1, n}).in(Ints{most}, {1}).in(Floats{0.5f}, {1}).out(DType::I64, 3 * n);
+    c.ints = {0};
+    ASSERT_EQ(c.call("non_max_suppression"), "");
+    ASSERT_EQ(c.results[0], std::min(most, n - 89));
+    for (int64_t i = 0; i < c.results[0]; ++i)
+      ASSERT_EQ(c.get<int64_t>(0)[static_cast<size_t>(3 * i + 2)], expected[static_cast<size_t>(i)]);
+  }
 }
 
 TEST(externs, unknown_names) { EXPECT_EQ(find_extern("nothing"), nullptr); }

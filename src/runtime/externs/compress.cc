@@ -1,8 +1,9 @@
 #include <algorithm>
 #include <cinttypes>
-#include <cstring>
 
 #include "runtime/externs.h"
+#include "runtime/externs/bits.h"
+#include "runtime/externs/copy_rows.h"
 
 namespace pliant::runtime {
 
@@ -13,22 +14,23 @@ pliant_status extern_compress(ExternCall& call) {
   if (condition.dtype != DType::Bool) return call.fault("the condition is %s but must be bool", name_of(condition.dtype));
   const AxisSplit s = axis < 0 ? AxisSplit{1, x.elements, 1} : split_at(x.shape, axis);
   const int64_t tested = std::min(s.size, condition.elements);
-  auto keeps = [&](int64_t i) { return condition.data[i] != std::byte{0}; };
   for (int64_t i = tested; i < condition.elements; ++i)
-    if (keeps(i)) return call.fault("the condition selects element %" PRId64 " of an axis of %" PRId64, i, s.size);
-  int64_t count = 0;
-  for (int64_t i = 0; i < tested; ++i) count += keeps(i);
+    if (condition.data[i] != std::byte{0})
+      return call.fault("the condition selects element %" PRId64 " of an axis of %" PRId64, i, s.size);
+  const int64_t word_count = words_for(tested);
+  auto* words = call.room<uint64_t>(static_cast<uint64_t>(word_count));
+  if (words == nullptr) return PLIANT_OUT_OF_MEMORY;
+  const int64_t count = mark_nonzero<uint8_t>(condition.data, tested, UINT8_MAX, words);
   if (!call.results.empty()) call.results[0] = count;
   PLIANT_TRY(call.require_output(0, x.dtype, static_cast<uint64_t>(s.outer * count * s.inner)));
-  const auto row = static_cast<size_t>(s.inner * byte_size(x.dtype));
-  std::byte* to = call.outputs[0].data;
-  const std::byte* from = x.data;
-  for (int64_t o = 0; o < s.outer; ++o, from += static_cast<size_t>(s.size) * row)
-    for (int64_t i = 0; i < tested; ++i) {
-      if (!keeps(i)) continue;
-      std::memcpy(to, from + static_cast<size_t>(i) * row, row);
-      to += row;
-    }
+  auto* picked = call.room<int64_t>(static_cast<uint64_t>(count));
+  if (picked == nullptr) return PLIANT_OUT_OF_MEMORY;
+  int64_t found = 0;
+  for (int64_t w = 0; w < word_count; ++w) for_each_bit(words[w], [&](int bit) { picked[found++] = w * kWordBits + bit; });
+  const int64_t row = s.inner * byte_size(x.dtype);
+  for (int64_t o = 0; o < s.outer; ++o)
+    copy_rows(call.outputs[0].data + o * count * row, x.data + o * s.size * row, static_cast<size_t>(row), count,
+              [&](int64_t i) { return picked[i]; });
   return PLIANT_OK;
 }
 

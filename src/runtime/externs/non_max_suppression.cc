@@ -7,9 +7,10 @@
 #include <immintrin.h>
 #endif
 
-#include "runtime/cpu.h"
 #include "runtime/elements.h"
 #include "runtime/externs.h"
+#include "runtime/externs/keys.h"
+#include "runtime/externs/ranked.h"
 
 namespace pliant::runtime {
 namespace {
@@ -82,15 +83,84 @@ bool overlaps_any(const BoxLanes* lanes, int64_t groups, const Box& b, float thr
   }
   return false;
 }
-OverlapsAny choose_overlaps_any() { return cpu_has("avx2") == CpuHas::Yes ? overlaps_any_avx2 : overlaps_any; }
+OverlapsAny choose_overlaps_any() { return __builtin_cpu_supports("avx2") ? overlaps_any_avx2 : overlaps_any; }
 #else
 OverlapsAny choose_overlaps_any() { return overlaps_any; }
 #endif
 
-struct Candidate {
-  float score;
-  int64_t index;
+// The boxes of one class that its scores allow, the best first, put in order as far as they are asked for.
+template <class Rank>
+class Candidates {
+ public:
+  using Key = typename Rank::Key;
+  // `keys` and `ranks` hold one for each score. Scores that are not numbers, or not above *least, are left out.
+  Candidates(const float* scores, int64_t n, const float* least, int64_t wanted, Key* keys, Rank* ranks)
+      : ranks_(ranks), step_(std::max<int64_t>(wanted, 32)) {
+    fill_keys({DType::F32, reinterpret_cast<const std::byte*>(scores), n, 1, 1}, static_cast<Key>(-1), n, keys);
+    for (int64_t i = 0; i < n; ++i) {
+      ranks[count_] = Rank::of(keys[i], i);
+      count_ += !std::isnan(scores[i]) && (least == nullptr || scores[i] > *least);
+    }
+  }
+  int64_t count() const { return count_; }
+  int64_t operator[](int64_t i) {
+    while (i >= sorted_) sort_more();
+    return ranks_[i].index();
+  }
+
+ private:
+  void sort_more() {
+    const int64_t end = std::min(count_, sorted_ + step_);
+    if (end < count_) std::nth_element(ranks_ + sorted_, ranks_ + end, ranks_ + count_);
+    std::sort(ranks_ + sorted_, ranks_ + end);
+    sorted_ = end;
+    step_ *= 2;
+  }
+
+  Rank* ranks_;
+  int64_t count_ = 0, sorted_ = 0, step_;
 };
+
+struct Inputs {
+  const float *boxes, *scores;
+  int64_t batches, n, classes;
+  bool center;
+  int64_t most;        // boxes of a class
+  float overlap;       // more than this suppresses
+  const float* least;  // null: no limit of scores
+};
+
+template <class Rank>
+pliant_status suppress(ExternCall& call, const Inputs& in) {
+  auto* keys = call.room<typename Rank::Key>(static_cast<uint64_t>(in.n));
+  auto* ranks = call.room<Rank>(static_cast<uint64_t>(in.n));
+  auto* kept = call.room<BoxLanes>(static_cast<uint64_t>(in.most + kLanes - 1) / kLanes);
+  if (keys == nullptr || ranks == nullptr || kept == nullptr) return PLIANT_OUT_OF_MEMORY;
+  const OverlapsAny overlaps = choose_overlaps_any();
+  auto* out = reinterpret_cast<int64_t*>(call.outputs[0].data);
+  const auto room = static_cast<int64_t>(call.outputs[0].capacity / (3 * sizeof(int64_t)));
+  int64_t count = 0;
+  for (int64_t b = 0; b < in.batches; ++b)
+    for (int64_t c = 0; c < in.classes; ++c) {
+      Candidates<Rank> candidates(in.scores + (b * in.classes + c) * in.n, in.n, in.least, in.most, keys, ranks);
+      int64_t selected = 0;
+      for (int64_t i = 0; i < candidates.count() && selected < in.most; ++i) {
+        const int64_t index = candidates[i];
+        const Box box = make_box(in.boxes + (b * in.n + index) * 4, in.center);
+        if (overlaps(kept, (selected + kLanes - 1) / kLanes, box, in.overlap)) continue;
+        if (count == room) return call.fault("the output has room for %" PRId64 " boxes only", room);
+        if (selected % kLanes == 0) kept[selected / kLanes] = make_empty_lanes();
+        put(kept[selected / kLanes], selected % kLanes, box);
+        ++selected;
+        out[3 * count] = b;
+        out[3 * count + 1] = c;
+        out[3 * count + 2] = index;
+        ++count;
+      }
+    }
+  if (!call.results.empty()) call.results[0] = count;
+  return PLIANT_OK;
+}
 
 }  // namespace
 
@@ -100,61 +170,29 @@ pliant_status extern_non_max_suppression(ExternCall& call) {
   if (boxes.shape.size() != 3 || scores.shape.size() != 3 || boxes.shape[2] != 4 || boxes.shape[0] != scores.shape[0] ||
       boxes.shape[1] != scores.shape[2])
     return call.fault("boxes must be [batch, n, 4] and scores [batch, classes, n]");
-  const int64_t batches = boxes.shape[0], n = boxes.shape[1], classes = scores.shape[1];
+  Inputs in{};
+  in.boxes = reinterpret_cast<const float*>(boxes.data);
+  in.scores = reinterpret_cast<const float*>(scores.data);
+  in.batches = boxes.shape[0], in.n = boxes.shape[1], in.classes = scores.shape[1];
+  in.center = call.ints[0] != 0;
   auto scalar = [&](size_t i) {
     return call.inputs.size() > i && call.inputs[i].elements == 1 ? call.inputs[i].data : nullptr;
   };
-  auto float_scalar = [&](size_t i, float fallback) {
-    const std::byte* p = scalar(i);
-    if (p != nullptr) std::memcpy(&fallback, p, sizeof fallback);
-    return fallback;
-  };
-  for (size_t i = 3; i < 5; ++i)
-    if (scalar(i) != nullptr && call.inputs[i].dtype != DType::F32) return call.fault("the thresholds must be f32");
-  if (scalar(2) != nullptr && is_float(call.inputs[2].dtype)) return call.fault("the number of boxes must be an integer");
-  const int64_t most = std::min(n, scalar(2) != nullptr ? read_integer(call.inputs[2].dtype, scalar(2)) : 0);
-  const OverlapsAny overlaps = choose_overlaps_any();
-  const float overlap = float_scalar(3, 0), least_score = float_scalar(4, -INFINITY);
-  const bool has_least = scalar(4) != nullptr;
-
-  auto* candidates = call.room<Candidate>(static_cast<uint64_t>(n));
-  auto* all = call.room<Box>(static_cast<uint64_t>(n));
-  auto* kept = call.room<BoxLanes>(static_cast<uint64_t>(std::max<int64_t>(most, 0) + kLanes - 1) / kLanes);
-  if (candidates == nullptr || all == nullptr || kept == nullptr) return PLIANT_OUT_OF_MEMORY;
-  const auto* box_data = reinterpret_cast<const float*>(boxes.data);
-  const auto* score_data = reinterpret_cast<const float*>(scores.data);
-  auto* out = reinterpret_cast<int64_t*>(call.outputs[0].data);
-  int64_t count = 0;
-  PLIANT_TRY(call.require_output(0, DType::I64, 0));
-  const auto room = static_cast<int64_t>(call.outputs[0].capacity / (3 * sizeof(int64_t)));
-  for (int64_t b = 0; b < batches && most > 0; ++b) {
-    for (int64_t i = 0; i < n; ++i) all[i] = make_box(box_data + (b * n + i) * 4, call.ints[0] != 0);
-    for (int64_t c = 0; c < classes; ++c) {
-      const float* score = score_data + (b * classes + c) * n;
-      int64_t found = 0;
-      for (int64_t i = 0; i < n; ++i)
-        if (!std::isnan(score[i]) && (!has_least || score[i] > least_score)) candidates[found++] = {score[i], i};
-      std::sort(candidates, candidates + found, [](const Candidate& x, const Candidate& y) {
-        return x.score != y.score ? x.score > y.score : x.index < y.index;
-      });
-      int64_t selected = 0;
-      for (int64_t i = 0; i < found && selected < most; ++i) {
-        const Box& box = all[candidates[i].index];
-        const int64_t groups = (selected + kLanes - 1) / kLanes;
-        if (overlaps(kept, groups, box, overlap)) continue;
-        if (count == room) return call.fault("the output has room for %" PRId64 " boxes only", room);
-        if (selected % kLanes == 0) kept[selected / kLanes] = make_empty_lanes();
-        put(kept[selected / kLanes], selected % kLanes, box);
-        ++selected;
-        out[3 * count] = b;
-        out[3 * count + 1] = c;
-        out[3 * count + 2] = candidates[i].index;
-        ++count;
-      }
-    }
+  float thresholds[2] = {};
+  for (size_t i = 3; i < 5; ++i) {
+    if (scalar(i) == nullptr) continue;
+    if (call.inputs[i].dtype != DType::F32) return call.fault("the thresholds must be f32");
+    std::memcpy(&thresholds[i - 3], scalar(i), sizeof(float));
   }
-  if (!call.results.empty()) call.results[0] = count;
-  return PLIANT_OK;
+  in.overlap = thresholds[0];
+  in.least = scalar(4) != nullptr ? &thresholds[1] : nullptr;
+  if (scalar(2) != nullptr) {
+    if (is_float(call.inputs[2].dtype)) return call.fault("the number of boxes must be an integer");
+    in.most = std::min(in.n, read_integer(call.inputs[2].dtype, scalar(2)));
+  }
+  PLIANT_TRY(call.require_output(0, DType::I64, 0));
+  if (in.most <= 0) return PLIANT_OK;
+  return in.n <= UINT32_MAX ? suppress<PackedRank>(call, in) : suppress<WideRank>(call, in);
 }
 
 }  // namespace pliant::runtime

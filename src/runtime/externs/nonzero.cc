@@ -1,17 +1,65 @@
+// One pass over the elements makes a bit of each and counts them; another walks the bits and writes coordinates.
 #include <cstring>
 
 #include "runtime/externs.h"
+#include "runtime/externs/bits.h"
 
 namespace pliant::runtime {
 namespace {
 
 // A float's sign does not count; NaN is not zero.
-bool is_zero(DType dtype, const std::byte* p) {
-  const auto bytes = static_cast<size_t>(byte_size(dtype));
-  uint64_t v = 0;
-  std::memcpy(&v, p, bytes);
-  if (is_float(dtype)) v &= ~(uint64_t{1} << (8 * bytes - 1));
-  return v == 0;
+int64_t mark(DType dtype, const std::byte* data, int64_t elements, uint64_t* words) {
+  auto with = [&]<class Bits>(Bits all) {
+    return mark_nonzero<Bits>(data, elements, is_float(dtype) ? static_cast<Bits>(all >> 1) : all, words);
+  };
+  switch (byte_size(dtype)) {
+    case 1: return with(uint8_t{UINT8_MAX});
+    case 2: return with(uint16_t{UINT16_MAX});
+    case 4: return with(uint32_t{UINT32_MAX});
+    default: return with(uint64_t{UINT64_MAX});
+  }
+}
+
+// The axes of more than one element, the innermost apart: coordinates along the others are 0.
+struct Axes {
+  size_t outer = 0;
+  int64_t extent[PLIANT_MAX_RANK] = {}, inner = 1;
+  int64_t* to[PLIANT_MAX_RANK] = {};  // where the coordinates along each go
+  int64_t* inner_to = nullptr;
+
+  void add(int64_t axis_extent, int64_t* coordinates) {
+    if (inner_to != nullptr) {
+      extent[outer] = inner;
+      to[outer++] = inner_to;
+    }
+    inner = axis_extent;
+    inner_to = coordinates;
+  }
+};
+
+// `Outer` is axes.outer, or -1 for any.
+template <int Outer>
+void write_coordinates(const Axes& axes, const uint64_t* words, int64_t word_count) {
+  const size_t outer = Outer < 0 ? axes.outer : static_cast<size_t>(Outer);
+  int64_t index[PLIANT_MAX_RANK] = {}, row = 0, at = 0;  // the row of the innermost axis that the coordinates name
+  auto go_to_row_of = [&](int64_t position) {
+    const int64_t rows = position - row < 2 * axes.inner ? 1 : (position - row) / axes.inner;
+    row += rows * axes.inner;
+    index[outer - 1] += rows;
+    for (size_t d = outer; --d > 0 && index[d] >= axes.extent[d];) {
+      const int64_t carry = index[d] / axes.extent[d];
+      index[d] -= carry * axes.extent[d];
+      index[d - 1] += carry;
+    }
+  };
+  for (int64_t w = 0; w < word_count; ++w)
+    for_each_bit(words[w], [&](int bit) {
+      const int64_t position = w * kWordBits + bit;
+      if constexpr (Outer != 0)
+        if (position - row >= axes.inner) go_to_row_of(position);
+      for (size_t d = 0; d < outer; ++d) axes.to[d][at] = index[d];
+      axes.inner_to[at++] = position - row;
+    });
 }
 
 }  // namespace
@@ -19,22 +67,28 @@ bool is_zero(DType dtype, const std::byte* p) {
 pliant_status extern_nonzero(ExternCall& call) {
   const ExternInput& x = call.inputs[0];
   const size_t rank = x.shape.size();
-  const int64_t each = byte_size(x.dtype);
-  int64_t count = 0;
-  for (int64_t i = 0; i < x.elements; ++i) count += !is_zero(x.dtype, x.data + i * each);
+  const int64_t word_count = words_for(x.elements);
+  auto* words = call.room<uint64_t>(static_cast<uint64_t>(word_count));
+  if (words == nullptr) return PLIANT_OUT_OF_MEMORY;
+  const int64_t count = mark(x.dtype, x.data, x.elements, words);
   if (!call.results.empty()) call.results[0] = count;
   PLIANT_TRY(call.require_output(0, DType::I64, rank * static_cast<uint64_t>(count)));
+  if (count == 0) return PLIANT_OK;
   auto* out = reinterpret_cast<int64_t*>(call.outputs[0].data);
-  int64_t index[PLIANT_MAX_RANK] = {};
-  for (int64_t i = 0, found = 0; found < count; ++i) {
-    if (!is_zero(x.dtype, x.data + i * each)) {
-      for (size_t d = 0; d < rank; ++d) out[static_cast<int64_t>(d) * count + found] = index[d];
-      ++found;
-    }
-    for (size_t d = rank; d-- > 0;) {
-      if (++index[d] < x.shape[d]) break;
-      index[d] = 0;
-    }
+  Axes axes;
+  for (size_t d = 0; d < rank; ++d, out += count) {
+    if (x.shape[d] > 1)
+      axes.add(x.shape[d], out);
+    else
+      std::memset(out, 0, static_cast<size_t>(count) * sizeof *out);
+  }
+  if (axes.inner_to == nullptr) return PLIANT_OK;
+  switch (axes.outer) {
+    case 0: write_coordinates<0>(axes, words, word_count); break;
+    case 1: write_coordinates<1>(axes, words, word_count); break;
+    case 2: write_coordinates<2>(axes, words, word_count); break;
+    case 3: write_coordinates<3>(axes, words, word_count); break;
+    default: write_coordinates<-1>(axes, words, word_count);
   }
   return PLIANT_OK;
 }

@@ -1,6 +1,155 @@
+// Lanes are turned into keys whose least come first. A few of many are found in one scan that passes over blocks of keys
+// none of which is less than the worst kept; else the whole lane is sorted.
 #include "runtime/externs/order.h"
 
+#include <cstring>
+
+#include "runtime/externs/bits.h"
+#include "runtime/externs/keys.h"
+#include "runtime/externs/ranked.h"
+
 namespace pliant::runtime {
+namespace {
+
+constexpr int64_t kInserted = 24;  // as many are kept in order while scanning
+constexpr int64_t kFew = 16;       // up to a part in so many of a lane is scanned for
+constexpr int64_t kColumns = 16;   // lanes that lie side by side and are read together
+
+// How many ranks a lane needs room for: those kept, and as many again before the worst are dropped.
+struct LanePlan {
+  int64_t size, k, kept;
+
+  LanePlan(int64_t lane_size, int64_t wanted) : size(lane_size), k(wanted), kept(lane_size) {
+    if (scans()) kept = k <= kInserted ? k : 2 * k + kWordBits;
+  }
+  bool scans() const { return k <= size / kFew; }
+  bool sorts_all() const { return !scans() && (k == size || size >= kRadixFrom); }
+};
+
+// Calls visit(position) for the keys below `limit`, which visit may lower, from position `begin` on.
+template <class Key, class Visit>
+void scan_below(const Key* keys, int64_t begin, int64_t size, const Key& limit, Visit&& visit) {
+  int64_t i = begin;
+  for (; i + kWordBits <= size; i += kWordBits) {
+    const Key bound = limit;
+    uint8_t below[kWordBits];
+    for (int64_t j = 0; j < kWordBits; ++j) below[j] = keys[i + j] < bound;
+    if (count_of(below) == 0) continue;
+    for_each_bit(bits_of(below), [&](int bit) { visit(i + bit); });
+  }
+  for (; i < size; ++i)
+    if (keys[i] < limit) visit(i);
+}
+
+// The k least in order, each put in its place when it is found.
+template <class Rank>
+void select_by_insertion(const typename Rank::Key* keys, int64_t size, int64_t k, Rank* ranks) {
+  int64_t count = 0;
+  auto insert = [&](int64_t i) {
+    const Rank r = Rank::of(keys[i], i);
+    int64_t at = count;
+    for (; at > 0 && r < ranks[at - 1]; --at) ranks[at] = ranks[at - 1];
+    ranks[at] = r;
+  };
+  for (; count < k; ++count) insert(count);
+  typename Rank::Key limit = ranks[k - 1].key();
+  scan_below(keys, k, size, limit, [&](int64_t i) {
+    if (keys[i] >= limit) return;  // a rank before it has lowered the limit
+    count = k - 1;
+    insert(i);
+    limit = ranks[k - 1].key();
+  });
+}
+
+// The k least in order, from a heap of candidates whose worst are dropped when it is full.
+template <class Rank>
+void select_by_dropping(const typename Rank::Key* keys, int64_t size, int64_t k, int64_t room, Rank* ranks) {
+  int64_t count = room < size ? room : size;
+  for (int64_t i = 0; i < count; ++i) ranks[i] = Rank::of(keys[i], i);
+  const int64_t begin = count;
+  typename Rank::Key limit;
+  auto drop = [&] {
+    std::nth_element(ranks, ranks + (k - 1), ranks + count);
+    limit = ranks[k - 1].key();
+    count = k;
+  };
+  drop();
+  scan_below(keys, begin, size, limit, [&](int64_t i) {
+    ranks[count++] = Rank::of(keys[i], i);
+    if (count == room) drop();
+  });
+  if (count > k) drop();
+  std::sort(ranks, ranks + k);
+}
+
+// The k least of a lane in order; in `ranks` or `other`.
+template <class Rank>
+const Rank* select(const LanePlan& plan, const typename Rank::Key* keys, Rank* ranks, Rank* other) {
+  if (plan.scans()) {
+    if (plan.k <= kInserted)
+      select_by_insertion(keys, plan.size, plan.k, ranks);
+    else
+      select_by_dropping(keys, plan.size, plan.k, plan.kept, ranks);
+    return ranks;
+  }
+  for (int64_t i = 0; i < plan.size; ++i) ranks[i] = Rank::of(keys[i], i);
+  if (plan.sorts_all()) return sort_ranks(ranks, other, plan.size);
+  std::nth_element(ranks, ranks + plan.k, ranks + plan.size);
+  std::sort(ranks, ranks + plan.k);
+  return ranks;
+}
+
+// A lane's results, `stride` elements apart.
+template <size_t Bytes, class Rank>
+void write_fixed(const Rank* ranks, int64_t k, const std::byte* from, int64_t stride, std::byte* values, int64_t* indices) {
+  constexpr auto each = static_cast<int64_t>(Bytes);
+  for (int64_t j = 0; j < k; ++j) {
+    const int64_t index = ranks[j].index();
+    std::memcpy(values + j * stride * each, from + index * stride * each, Bytes);
+    indices[j * stride] = index;
+  }
+}
+
+template <class Rank>
+void write_lane(int64_t each, const Rank* ranks, int64_t k, const std::byte* from, int64_t stride, std::byte* values,
+                int64_t* indices) {
+  switch (each) {
+    case 1: return write_fixed<1>(ranks, k, from, stride, values, indices);
+    case 2: return write_fixed<2>(ranks, k, from, stride, values, indices);
+    case 4: return write_fixed<4>(ranks, k, from, stride, values, indices);
+    default: return write_fixed<8>(ranks, k, from, stride, values, indices);
+  }
+}
+
+template <class Rank>
+pliant_status select_lanes(ExternCall& call, const AxisSplit& s, int64_t k, bool descending) {
+  using Key = typename Rank::Key;
+  const ExternInput& x = call.inputs[0];
+  const LanePlan plan(s.size, k);
+  const int64_t columns = std::min(s.inner, kColumns);
+  // An odd number of cache lines from lane to lane, so that they do not share places in a cache.
+  const int64_t lane = columns == 1 ? s.size : ((s.size / kColumns + 1) | 1) * kColumns;
+  auto* keys = call.room<Key>(static_cast<uint64_t>(columns * lane));
+  auto* ranks = call.room<Rank>(static_cast<uint64_t>(plan.kept));
+  auto* other = call.room<Rank>(static_cast<uint64_t>(plan.sorts_all() ? s.size : 0));
+  if (keys == nullptr || ranks == nullptr || other == nullptr) return PLIANT_OUT_OF_MEMORY;
+  const int64_t each = byte_size(x.dtype);
+  auto* indices = reinterpret_cast<int64_t*>(call.outputs[1].data);
+  for (int64_t o = 0; o < s.outer; ++o)
+    for (int64_t i = 0; i < s.inner; i += columns) {
+      const int64_t width = std::min(columns, s.inner - i);
+      const std::byte* first = x.data + (o * s.size * s.inner + i) * each;
+      fill_keys({x.dtype, first, s.size, width, s.inner}, static_cast<Key>(descending ? -1 : 0), lane, keys);
+      for (int64_t c = 0; c < width; ++c) {
+        const int64_t at = o * k * s.inner + i + c;
+        write_lane(each, select(plan, keys + c * lane, ranks, other), k, first + c * each, s.inner,
+                   call.outputs[0].data + at * each, indices + at);
+      }
+    }
+  return PLIANT_OK;
+}
+
+}  // namespace
 
 pliant_status select_along_axis(ExternCall& call, int64_t axis, int64_t k, bool descending) {
   const ExternInput& x = call.inputs[0];
@@ -9,27 +158,8 @@ pliant_status select_along_axis(ExternCall& call, int64_t axis, int64_t k, bool 
   PLIANT_TRY(call.require_output(0, x.dtype, count));
   PLIANT_TRY(call.require_output(1, DType::I64, count));
   if (count == 0) return PLIANT_OK;
-  auto* keys = call.room<uint64_t>(static_cast<uint64_t>(s.size));
-  auto* lane = call.room<Ranked>(static_cast<uint64_t>(s.size));
-  if (keys == nullptr || lane == nullptr) return PLIANT_OUT_OF_MEMORY;
-  const int64_t each = byte_size(x.dtype);
-  std::byte* values = call.outputs[0].data;
-  auto* indices = reinterpret_cast<int64_t*>(call.outputs[1].data);
-  for (int64_t o = 0; o < s.outer; ++o) {
-    for (int64_t i = 0; i < s.inner; ++i) {
-      const std::byte* first = x.data + (o * s.size * s.inner + i) * each;
-      order_keys(x.dtype, first, s.inner, s.size, keys);
-      for (int64_t j = 0; j < s.size; ++j) lane[j] = {descending ? ~keys[j] : keys[j], j};
-      if (k < s.size) std::nth_element(lane, lane + k, lane + s.size, ranks_before);
-      std::sort(lane, lane + k, ranks_before);
-      for (int64_t j = 0; j < k; ++j) {
-        const int64_t at = (o * k + j) * s.inner + i;
-        std::memcpy(values + at * each, first + lane[j].index * s.inner * each, static_cast<size_t>(each));
-        indices[at] = lane[j].index;
-      }
-    }
-  }
-  return PLIANT_OK;
+  const bool packs = has_narrow_keys(x.dtype) && s.size <= UINT32_MAX;
+  return packs ? select_lanes<PackedRank>(call, s, k, descending) : select_lanes<WideRank>(call, s, k, descending);
 }
 
 }  // namespace pliant::runtime
