@@ -1,4 +1,5 @@
 // Elementwise and index-moving stages: parallel over the outer loops, vectorised along the innermost.
+#include "lower/runs.h"
 #include "lower/stage_kernels.h"
 #include "lower/transpose.h"
 
@@ -37,6 +38,7 @@ Nest make_nest(const Problem& p, const StageList& list, const std::vector<const 
     nest.scalars.push_back(flatten_loads(p.ctx, expr::substitute(body, map), list.shapes));
     nest.offsets.push_back(flat_offset(p.ctx, s->tensor->shape, index));
   }
+  split_repeats(p.ctx, nest, lanes_for(p.target, nest.scalars));
   collapse(p.ctx, nest);
   return nest;
 }
@@ -94,6 +96,12 @@ Result<LoweredKernel> lower_map_stages(const Problem& p, const StageList& list, 
     TaskGrid grid = make_transposed(ctx, p.target, flat, *transposed);
     parallel = grid.parallel;
     body = grid.body;
+  } else if (merges_at_run_time(ctx, nest, lanes)) {
+    Runs runs = make_runs(ctx, nest, kChunk, lanes, [&](const Nest& run, SymbolId var, Dim at) {
+      return make_point(ctx, run, group, {{var, at}}, lane_of(at, ctx.constant(0)));
+    });
+    parallel = {runs.tasks};
+    body = runs.body;
   } else if (nest.loops.empty()) {
     body = make_point(ctx, nest, group, {}, std::nullopt);
   } else {

@@ -1,0 +1,228 @@
+#include "lower/runs.h"
+
+#include <algorithm>
+
+namespace pliant::lower {
+
+namespace {
+
+// A stride that broadcasting puts to 0.
+bool may_vanish(expr::Context& ctx, Dim stride) {
+  for (const auto& term : stride->terms)
+    for (const auto& factor : term.first->factors) {
+      if (factor.first->kind != expr::AtomKind::Max) continue;
+      Dim d = expr::max(factor.first->args[0], factor.first->args[1]);
+      expr::Interval r = ctx.range(d);
+      if (factor.first->args.size() == 2 && r.lo == 0 && r.hi == 1) return true;
+    }
+  return false;
+}
+
+bool uses_as_value(Scalar s, SymbolId var) {
+  bool used = false;
+  for_each_scalar(
+      s, [&](Scalar t) { used = used || (t->kind == expr::ScalarKind::Index && expr::uses_symbol(t->index[0], var)); });
+  return used;
+}
+
+// Every offset once, with its strides along the loops; nothing when one is not linear in them.
+struct Offset {
+  Dim whole;
+  std::vector<Dim> strides;
+  Dim rest;
+};
+std::optional<std::vector<Offset>> linear_offsets(expr::Context& ctx, const Nest& nest) {
+  std::vector<Offset> out;
+  expr::DimMap at_zero;
+  for (const Loop& l : nest.loops) at_zero[l.var] = ctx.constant(0);
+  for (Dim d : all_offsets(nest)) {
+    if (std::any_of(out.begin(), out.end(), [&](const Offset& o) { return o.whole == d; })) continue;
+    if (!expr::loads_of(expr::make_index(d)).empty()) return std::nullopt;
+    Offset o{d, {}, expr::substitute(d, at_zero)};
+    for (const Loop& l : nest.loops) {
+      std::optional<Dim> stride = stride_in(ctx, d, l.var);
+      if (!stride) return std::nullopt;
+      for (const Loop& other : nest.loops)
+        if (expr::uses_symbol(*stride, other.var)) return std::nullopt;
+      o.strides.push_back(*stride);
+    }
+    out.push_back(std::move(o));
+  }
+  return out;
+}
+
+// Declarations around what follows, in order.
+class Lets {
+ public:
+  explicit Lets(expr::Context& ctx) : ctx_(ctx) {}
+  Dim add(const std::string& name, Dim value, int64_t lo, int64_t hi) {
+    if (value.is_const()) return value;
+    expr::SymbolInfo info;
+    info.name = name;
+    info.lo = lo;
+    info.hi = hi;
+    info.origin.kind = expr::Origin::Kind::LoopIndex;
+    Dim s = ctx_.symbol(std::move(info));
+    lets_.push_back({*s.as_symbol(), value});
+    return s;
+  }
+  loop::StmtPtr around(loop::StmtPtr body) const {
+    for (size_t i = lets_.size(); i-- > 0;) body = loop::make_let(lets_[i].var, lets_[i].extent, body);
+    return body;
+  }
+
+ private:
+  expr::Context& ctx_;
+  std::vector<Loop> lets_;  // each with its value
+};
+
+Dim select(Scalar cond, Dim then, Dim otherwise) {
+  if (then == otherwise) return then;
+  Scalar s = expr::make_select(cond, expr::make_index(then), expr::make_index(otherwise));
+  return s->kind == expr::ScalarKind::Index ? s->index[0] : expr::value(s);
+}
+
+Scalar logical_or(Scalar a, Scalar b) { return expr::make_binary(expr::BinaryOp::Or, a, b); }
+
+// What is decided about a nest before its runs.
+struct Merged {
+  std::vector<Dim> extents;  // of the loops outside the last; 1 where merged
+  Dim length;                // of a run
+  std::vector<Dim> steps;    // of each offset along a run: 0 or 1
+};
+
+// From the innermost loop outwards: a loop joins the run where it has one iteration, where the run has one element, or where
+// every offset goes on behind the run's end.
+Merged merge(expr::Context& ctx, const Nest& nest, const std::vector<Offset>& offsets, Lets& lets) {
+  const size_t last = nest.loops.size() - 1;
+  Merged m;
+  m.extents.resize(last);
+  m.length = nest.loops[last].extent;
+  for (const Offset& o : offsets) m.steps.push_back(lets.add("step", o.strides[last], 0, 1));
+  Dim inner = nest.loops[last].extent;  // iterations of all loops up to here, which the run has where it is whole
+  Dim whole = ctx.constant(1);          // all loops up to here have joined
+  for (size_t j = last; j-- > 0;) {
+    const Dim extent = nest.loops[j].extent;
+    Scalar goes_on = expr::make_const_bits(ctx, DType::Bool, 1), steps = goes_on;
+    for (size_t k = 0; k < offsets.size(); ++k) {
+      const Dim stride = offsets[k].strides[j];
+      if (!(stride == m.steps[k] * inner)) goes_on = expr::logical_and(goes_on, expr::equal(stride, m.steps[k] * inner));
+      if (!(stride == inner)) steps = expr::logical_and(steps, expr::less_equal(stride, ctx.constant(1)));
+    }
+    Scalar one = expr::equal(inner, ctx.constant(1));
+    Scalar joins = logical_or(expr::equal(extent, ctx.constant(1)), logical_or(goes_on, expr::logical_and(one, steps)));
+    whole = lets.add("whole",
+                     select(expr::logical_and(expr::equal(whole, ctx.constant(1)), joins), ctx.constant(1), ctx.constant(0)),
+                     0, 1);
+    Scalar joined = expr::equal(whole, ctx.constant(1));
+    m.extents[j] = lets.add("outer", select(joined, ctx.constant(1), extent), 1, expr::kNoLimit);
+    m.length = lets.add("length", select(joined, m.length * extent, m.length), 1, expr::kNoLimit);
+    for (size_t k = 0; k < offsets.size(); ++k) {
+      const Dim stride = offsets[k].strides[j];
+      if (stride == inner && m.steps[k].is_const(1)) continue;
+      m.steps[k] = lets.add("step", select(expr::logical_and(joined, one), stride, m.steps[k]), 0, 1);
+    }
+    inner = inner * extent;
+  }
+  return m;
+}
+
+// The divisor of a floordiv or mod of the loop's variable that divides the loop's extent evenly.
+std::optional<Dim> even_divisor(expr::Context& ctx, const Nest& nest, const Loop& l, int64_t lanes) {
+  const Dim var = ctx.symbol_dim(l.var);
+  for (Dim d : all_offsets(nest))
+    for (const auto& term : d->terms)
+      for (const auto& factor : term.first->factors) {
+        const expr::Atom& a = *factor.first;
+        if (a.kind != expr::AtomKind::Mod && a.kind != expr::AtomKind::FloorDiv) continue;
+        const bool is_short = a.args[1].is_const() && a.args[1].const_value() < lanes;
+        if (!(a.args[0] == var) || is_short || a.args[1] == l.extent) continue;
+        if (ctx.divide_exact(l.extent, a.args[1])) return a.args[1];
+      }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void split_repeats(expr::Context& ctx, Nest& nest, int64_t lanes) {
+  for (size_t i = 0; i < nest.loops.size(); ++i) {
+    const Loop l = nest.loops[i];
+    const std::optional<Dim> inner = even_divisor(ctx, nest, l, lanes);
+    if (!inner) continue;
+    const Dim outer = *ctx.divide_exact(l.extent, *inner);
+    const Dim o = ctx.index_symbol("o", outer), j = ctx.index_symbol("i", *inner);
+    const expr::DimMap map{{l.var, o * *inner + j}};
+    for (Scalar& s : nest.scalars) s = expr::substitute(s, map);
+    for (Dim& d : nest.offsets) d = expr::substitute(d, map);
+    nest.loops[i] = {*j.as_symbol(), *inner};
+    nest.loops.insert(nest.loops.begin() + static_cast<long>(i), Loop{*o.as_symbol(), outer});
+    --i;  // the outer part may be divisible again
+  }
+}
+
+bool merges_at_run_time(expr::Context& ctx, const Nest& nest, int64_t lanes) {
+  if (nest.loops.empty()) return false;
+  for (Scalar s : nest.scalars)
+    for (const Loop& l : nest.loops)
+      if (uses_as_value(s, l.var)) return false;
+  std::optional<std::vector<Offset>> offsets = linear_offsets(ctx, nest);
+  if (!offsets) return false;
+  const size_t last = nest.loops.size() - 1;
+  const Dim inner = nest.loops[last].extent;
+  bool vanishes = false, repeats = false, ends = false;
+  for (const Offset& o : *offsets) {
+    expr::Interval step = ctx.range(o.strides[last]);
+    if (step.lo < 0 || step.hi > 1) return false;
+    for (Dim d : o.strides) {
+      vanishes = vanishes || may_vanish(ctx, d);
+      repeats = repeats || d.is_const(0);
+    }
+    ends = ends || (last > 0 && o.strides[last].is_const(0) && !o.strides[last - 1].is_const(0));
+  }
+  // Short rows that never join another are better unrolled.
+  if (ends && inner.is_const() && inner.const_value() <= lanes / 2) return false;
+  return vanishes || (repeats && !inner.is_const());
+}
+
+Runs make_runs(expr::Context& ctx, const Nest& nest, int64_t chunk, int64_t lanes,
+               const std::function<loop::StmtPtr(const Nest& flat, SymbolId var, Dim at)>& point) {
+  const std::vector<Offset> offsets = *linear_offsets(ctx, nest);
+  const Dim total = product_of(ctx, nest.loops), tasks = ceildiv(total, chunk), task = ctx.index_symbol("t", tasks);
+  Lets lets(ctx), at_run(ctx);
+  const Merged m = merge(ctx, nest, offsets, lets);
+  const Dim first = lets.add("first", task * chunk, 0, expr::kNoLimit);
+  const Dim end = lets.add("end", min(total, first + chunk), 0, expr::kNoLimit);
+  const Dim first_run = lets.add("run", floordiv(first, m.length), 0, expr::kNoLimit);
+  const Dim runs = ceildiv(end, m.length) - first_run, r = ctx.index_symbol("r", runs);
+  const Dim start = at_run.add("start", (first_run + r) * m.length, 0, expr::kNoLimit);
+  const Dim from = at_run.add("from", max(first - start, ctx.constant(0)), 0, expr::kNoLimit);
+  const Dim count = at_run.add("count", min(end - start, m.length) - from, 1, chunk);
+  std::vector<Dim> bases;
+  for (size_t k = 0; k < offsets.size(); ++k) bases.push_back(offsets[k].rest + from * m.steps[k]);
+  Dim rest = first_run + r;
+  for (size_t j = m.extents.size(); j-- > 0;) {
+    const Dim index = at_run.add("i", j == 0 ? rest : mod(rest, m.extents[j]), 0, expr::kNoLimit);
+    if (j > 0) rest = at_run.add("rest", floordiv(rest, m.extents[j]), 0, expr::kNoLimit);
+    for (size_t k = 0; k < offsets.size(); ++k) bases[k] = bases[k] + index * offsets[k].strides[j];
+  }
+  for (Dim& base : bases) base = at_run.add("base", base, 0, expr::kNoLimit);
+  // The nest of one run, over a variable of its own.
+  const Dim v = ctx.index_symbol("i", count);
+  auto linear = [&](Dim whole) {
+    for (size_t k = 0; k < offsets.size(); ++k)
+      if (offsets[k].whole == whole) return bases[k] + v * m.steps[k];
+    PLIANT_CHECK(false) << "an offset that is not of the nest";
+    return Dim();
+  };
+  Nest flat;
+  flat.loops = {{*v.as_symbol(), count}};
+  for (Scalar s : nest.scalars)
+    flat.scalars.push_back(
+        expr::substitute(s, {}, [&](Scalar l) { return expr::make_load(ctx, l->tensor, l->dtype, {linear(l->index[0])}); }));
+  for (Dim d : nest.offsets) flat.offsets.push_back(linear(d));
+  loop::StmtPtr run = make_vector_loop(ctx, count, lanes, [&](Dim at) { return point(flat, *v.as_symbol(), at); });
+  loop::StmtPtr all = loop::make_for(*r.as_symbol(), runs, loop::ForKind::Serial, at_run.around(run));
+  return {{*task.as_symbol(), tasks}, lets.around(all)};
+}
+
+}  // namespace pliant::lower
