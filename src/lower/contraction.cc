@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "lower/blocked.h"
 #include "lower/epilogue.h"
 #include "lower/few_rows.h"
 #include "lower/padding.h"
@@ -175,8 +176,12 @@ Result<LoweredNode> lower_contraction(const Problem& p, const StageList& list, s
   const bool has_few = !rows.is_const(0) && !ctx.proves_less(most, rows) && can_take_few_rows(ctx, f);
   if (has_few) out.kernels.push_back(TRY(lower_few_rows(p, local, *s.tensor, e.outputs, f, temporaries)));
   if (has_few && ctx.proves_less_equal(rows, most)) return out;
-  const Operand operand = runs_of(ctx, f) == Runs::AlongColumns ? Operand::Direct : Operand::Panel;
   const Dim least = has_few ? most + 1 : ctx.constant(0);
+  if (can_block(ctx, f)) {
+    out.kernels.push_back(TRY(lower_blocked(p, local, *s.tensor, e.outputs, f, least, temporaries)));
+    return out;
+  }
+  const Operand operand = runs_of(ctx, f) == Runs::AlongColumns ? Operand::Direct : Operand::Panel;
   out.kernels.push_back(TRY(lower_tiles(p, local, *s.tensor, e.outputs, f, operand, least, temporaries)));
   return out;
 }

@@ -26,14 +26,11 @@ struct FewRows {
   int64_t lanes = 0, registers = 0;
   DType type = sum.accumulate;
 
-  Scalar a(Dim row, Dim k) const { return factor(f.a, {{f.row.var, row}, {f.reduce.back().var, k}}); }
-  Scalar b(Dim column, Dim k) const { return factor(f.b, {{f.col.var, column}, {f.reduce.back().var, k}}); }
+  Scalar a(Dim row, Dim k) const { return factor(f.a, {{f.row.var, row}, {f.reduce[0].var, k}}); }
+  Scalar b(Dim column, Dim k) const { return factor(f.b, {{f.col.var, column}, {f.reduce[0].var, k}}); }
   Scalar load(loop::BufferId buffer, Dim at) const { return expr::make_load(ctx, buffer, type, {at}); }
   Scalar zero() const { return expr::make_const(ctx, type, 0); }
-  Dim extent() const { return f.reduce.back().extent; }
-  loop::StmtPtr around_reduction(loop::StmtPtr s) const {
-    return wrap_loops({f.reduce.begin(), f.reduce.end() - 1}, loop::ForKind::Serial, std::move(s));
-  }
+  Dim extent() const { return f.reduce[0].extent; }
 
  private:
   Scalar factor(Scalar s, const expr::DimMap& at) const { return expr::make_cast(type, expr::substitute(s, at)); }
@@ -139,7 +136,7 @@ loop::StmtPtr sweep(const FewRows& w, loop::BufferId sums, int64_t height, Dim f
   std::vector<loop::StmtPtr> sweeps;
   sweeps.push_back(serial(ctx, whole, [&](Dim i) { return sweep_once(s, i * depth, depth); }));
   if (!rest.is_const(0)) sweeps.push_back(serial(ctx, rest, [&](Dim i) { return sweep_once(s, whole * depth + i, 1); }));
-  seq.push_back(w.around_reduction(loop::make_block(std::move(sweeps))));
+  seq.push_back(loop::make_block(std::move(sweeps)));
   seq.push_back(unroll(ctx, height, [&](Dim r) {
     return make_vector_loop(ctx, count, w.lanes, [&](Dim j) {
       return store_results(w.sum, w.outputs, w.f, r, first + j, w.load(sums, r * kSweptColumns + j));
@@ -185,7 +182,7 @@ loop::StmtPtr dot_tile(const FewRows& w, Dim row, int64_t height, int64_t wide, 
   };
   loop::StmtPtr zero = for_tile([&](Dim r, Dim c, Dim l) { return loop::make_store(parts.id, part(r, c, l), w.zero()); });
   loop::StmtPtr fold = make_folded(ctx, w.type, parts.id, height * wide, lanes, lanes, store);
-  return loop::make_alloc(parts, loop::make_block({zero, w.around_reduction(loop::make_block(std::move(sums))), fold}));
+  return loop::make_alloc(parts, loop::make_block({zero, loop::make_block(std::move(sums)), fold}));
 }
 
 // Some columns at a time, which stay in the nearest cache while all rows are multiplied with them.
@@ -237,15 +234,26 @@ Dim few_rows(expr::Context& ctx, const codegen::Target& target, const Factors& f
   const int64_t least = target.vector_registers >= 32 ? 6 : 4;
   if (runs_of(ctx, f) != Runs::AlongReduction) return ctx.constant(least);
   // The longer the sums, the less it matters that their lanes are added one by one at the end.
-  return max(ctx.constant(least), min(ctx.constant(kMostDotRows), floordiv(f.reduce.back().extent, 8)));
+  return max(ctx.constant(least), min(ctx.constant(kMostDotRows), floordiv(f.reduce[0].extent, 8)));
+}
+
+bool is_matrix(expr::Context& ctx, const Factors& f) {
+  const Runs runs = runs_of(ctx, f);
+  if (f.reduce.size() != 1 || runs == Runs::Neither) return false;
+  const Loop& inner = runs == Runs::AlongColumns ? f.col : f.reduce[0];
+  const Loop& outer = runs == Runs::AlongColumns ? f.reduce[0] : f.col;
+  for (Scalar l : expr::loads_of(f.b)) {
+    auto step = stride_in(ctx, l->index[0], outer.var);
+    if (!step || (step->is_const() && !ctx.proves_less_equal(inner.extent, *step))) return false;
+  }
+  return true;
 }
 
 bool can_take_few_rows(expr::Context& ctx, const Factors& f) {
-  if (f.reduce.empty()) return false;
+  if (!is_matrix(ctx, f)) return false;
   for (const Loop& l : f.outer)
     if (!expr::uses_symbol(f.b, l.var)) return false;
-  const Runs runs = runs_of(ctx, f);
-  return runs == Runs::AlongColumns || (runs == Runs::AlongReduction && runs_along(ctx, f.a, f.reduce.back().var));
+  return runs_of(ctx, f) == Runs::AlongColumns || runs_along(ctx, f.a, f.reduce[0].var);
 }
 
 Result<LoweredKernel> lower_few_rows(const Problem& p, const StageList& list, const te::TensorDef& sum,

@@ -9,6 +9,9 @@ namespace pliant::lower {
 enum class Runs : uint8_t { AlongColumns, AlongReduction, Neither };
 Runs runs_of(expr::Context& ctx, const Factors& f);
 
+// One reduction loop, and b is a matrix whose rows (or columns) lie one after the other: no window in which they overlap.
+bool is_matrix(expr::Context& ctx, const Factors& f);
+
 // The most rows that are few on this machine: with more, a tile that b is laid out anew for is faster.
 Dim few_rows(expr::Context& ctx, const codegen::Target& target, const Factors& f);
 // Whether `lower_few_rows` can do it: b runs in memory, and a alongside where b runs along the reduction; every row is of
