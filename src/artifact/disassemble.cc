@@ -88,6 +88,10 @@ class Disassembler {
   std::string invoke(const InvokeDesc& v) const {
     std::string out = p_.functions[v.function].name + list("", v.args) + " ->" + list("", v.results) + list("ints", v.ints);
     for (const InvokeDesc::SlotResult& r : v.slot_results) out += " " + slot_text(r.to) + " = its " + slot_text(r.from);
+    for (const InvokeDesc::SlotResult& l : v.list_args)
+      out += " its list " + std::to_string(l.to) + " = list " + std::to_string(l.from);
+    for (const InvokeDesc::SlotResult& l : v.list_results)
+      out += " list " + std::to_string(l.to) + " = its list " + std::to_string(l.from);
     return out + where(v.where);
   }
   std::string read(const ReadDesc& r) const {
@@ -103,14 +107,14 @@ class Disassembler {
       case Opcode::Copy:
         return text(p_.copies[in.a].to) + " = " + text(p_.copies[in.a].from) + " bytes " + text(p_.copies[in.a].bytes);
       case Opcode::Read: return read(p_.reads[in.a]);
-      case Opcode::LoadImm: return slot_text(in.a) + " = " + std::to_string(static_cast<int16_t>(in.b));
+      case Opcode::LoadImm: return slot_text(in.a) + " = " + std::to_string(static_cast<int32_t>(in.b));
       case Opcode::Move: return slot_text(in.a) + " = " + slot_text(in.b);
       case Opcode::Add: return assign(in, "+");
       case Opcode::Sub: return assign(in, "-");
       case Opcode::Mul: return assign(in, "*");
       case Opcode::Less: return assign(in, "<");
       case Opcode::AddImm:
-        return slot_text(in.a) + " = " + slot_text(in.b) + " + " + std::to_string(static_cast<int16_t>(in.c));
+        return slot_text(in.a) + " = " + slot_text(in.b) + " + " + std::to_string(static_cast<int32_t>(in.c));
       case Opcode::Jump: return std::to_string(in.a);
       case Opcode::JumpZero: return std::to_string(in.a) + " unless " + slot_text(in.b);
       case Opcode::JumpNotLess: return std::to_string(in.a) + " unless " + slot_text(in.b) + " < " + slot_text(in.c);

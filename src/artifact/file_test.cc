@@ -108,7 +108,7 @@ TEST(file, refuses_what_is_no_artifact) {
   EXPECT_EQ(open_error(bytes(10'000, 4)), "this is not a .pliant file");
   std::vector<std::byte> other = w.file;
   other[8] = std::byte{9};
-  EXPECT_EQ(open_error(other), "the file has format version 9 but this runtime reads version 2; compile the model again");
+  EXPECT_EQ(open_error(other), "the file has format version 9 but this runtime reads version 3; compile the model again");
   std::vector<std::byte> longer = w.file;
   longer.push_back({});
   EXPECT_EQ(open_error(longer), "the file is too long: it has " + std::to_string(longer.size()) + " bytes but should have " +

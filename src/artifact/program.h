@@ -154,18 +154,21 @@ struct LoopDesc {
   std::string where;
 };
 // A function: code [first, last], entered at `first` through Invoke, left by Return. It has slots, growable blocks and
-// buffers of its own, one set a call in flight; its buffers are [first_buffer, first_buffer + buffer_count) of the table.
-// Slots, epochs and growable blocks count from 0. The code of all functions follows the entry's without gaps.
+// buffers of its own, and list registers, one set a call in flight; its buffers are [first_buffer, first_buffer +
+// buffer_count) of the table. Slots, epochs, growable blocks and list registers count from 0. The code of all functions
+// follows the entry's without gaps.
 struct FunctionDesc {
   std::string name;
   uint32_t first = 0, last = 0;
   uint32_t slot_count = 0;
   uint32_t grow_count = 0;
   uint32_t first_buffer = 0, buffer_count = 0;
-  uint32_t param_count = 0, result_count = 0;
+  uint32_t param_count = 0, result_count = 0;  // tensors
+  uint32_t list_count = 0;
 };
 // Calls functions[function]: slots[i] of the callee are `ints`, its Params `args`, its Results `results`; on return the
-// caller's slot `to` gets the callee's slot `from`.
+// caller's slot `to` gets the callee's slot `from`. The callee's list register `to` begins as the caller's `from`, and on
+// return the caller's `to` becomes the callee's `from`; the others begin and end absent.
 struct InvokeDesc {
   struct SlotResult {
     uint32_t from = 0, to = 0;
@@ -175,6 +178,7 @@ struct InvokeDesc {
   std::vector<Arg> args, results;
   std::vector<SlotResult> slot_results;
   std::string where;
+  std::vector<SlotResult> list_args, list_results;
 };
 
 enum class Opcode : uint8_t {
@@ -182,16 +186,15 @@ enum class Opcode : uint8_t {
 #include "artifact/opcodes.def"
 #undef PLIANT_OPCODE
 };
-// A fixed word: `a`, `b` and `c` are table indices, slots or code positions, as the opcode's row says.
+// `a`, `b` and `c` are table indices, slots or code positions, as the opcode's row says.
 struct Instr {
   Opcode op;
-  uint8_t pad = 0;
-  uint16_t a = 0;
-  uint16_t b = 0;
-  uint16_t c = 0;
+  uint32_t a = 0;
+  uint32_t b = 0;
+  uint32_t c = 0;
   friend bool operator==(const Instr&, const Instr&) = default;
 };
-static_assert(sizeof(Instr) == 8);
+static_assert(sizeof(Instr) == 16);
 
 // Absolute addresses and imported functions that the loader writes into the data section.
 struct Relocation {
@@ -217,7 +220,7 @@ struct Program {
   uint32_t slot_count = 0;
   uint32_t key_slots = 0;               // slots [0, key_slots) are set by `binds` and form the plan-cache key
   std::vector<std::string> slot_names;  // for the key slots
-  uint32_t list_count = 0;              // registers that hold sequences and optionals
+  uint32_t list_count = 0;              // registers of the entry that hold sequences and optionals
   std::vector<TensorDesc> inputs, outputs;
   std::vector<Bind> binds;
   std::vector<ShapeProgram> shape_programs;

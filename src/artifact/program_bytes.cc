@@ -46,10 +46,13 @@ void fields(auto& a, Is<ReserveDesc> auto& x) { a(x.to, x.bytes, x.where); }
 void fields(auto& a, Is<FailDesc> auto& x) { a(x.where, x.message, x.values); }
 void fields(auto& a, Is<LoopDesc> auto& x) { a(x.first, x.last, x.index, x.where); }
 void fields(auto& a, Is<FunctionDesc> auto& x) {
-  a(x.name, x.first, x.last, x.slot_count, x.grow_count, x.first_buffer, x.buffer_count, x.param_count, x.result_count);
+  a(x.name, x.first, x.last, x.slot_count, x.grow_count, x.first_buffer, x.buffer_count, x.param_count, x.result_count,
+    x.list_count);
 }
 void fields(auto& a, Is<InvokeDesc::SlotResult> auto& x) { a(x.from, x.to); }
-void fields(auto& a, Is<InvokeDesc> auto& x) { a(x.function, x.ints, x.args, x.results, x.slot_results, x.where); }
+void fields(auto& a, Is<InvokeDesc> auto& x) {
+  a(x.function, x.ints, x.args, x.results, x.slot_results, x.where, x.list_args, x.list_results);
+}
 void fields(auto& a, Is<Instr> auto& x) { a(x.op, x.a, x.b, x.c); }
 void fields(auto& a, Is<Relocation> auto& x) { a(x.kind, x.offset, x.addend); }
 void fields(auto& a, Is<Program> auto& x) {

@@ -12,8 +12,15 @@ namespace {
 class Verifier {
  public:
   Verifier(const Program& program, uint64_t constants_bytes, std::string& error)
-      : p_(program), constants_bytes_(constants_bytes), error_(error), most_slots_(program.slot_count) {
-    for (const FunctionDesc& f : program.functions) most_slots_ = std::max(most_slots_, f.slot_count);
+      : p_(program),
+        constants_bytes_(constants_bytes),
+        error_(error),
+        most_slots_(program.slot_count),
+        most_lists_(program.list_count) {
+    for (const FunctionDesc& f : program.functions) {
+      most_slots_ = std::max(most_slots_, f.slot_count);
+      most_lists_ = std::max(most_lists_, f.list_count);
+    }
   }
   bool run() {
     return sizes() && image() && constants() && descs() && binds() && shapes() && buffers() && calls() && externs() &&
@@ -60,7 +67,7 @@ class Verifier {
     if (p_.slot_names.size() != p_.key_slots)
       return fail("slot name count", p_.slot_names.size(), "is not the key slot count");
     if (p_.grow_count > kMaxGrows) return fail("growable block count", p_.grow_count, "is over the limit");
-    if (p_.list_count > kMaxLists) return fail("list count", p_.list_count, "is over the limit");
+    if (most_lists_ > kMaxLists) return fail("list count", most_lists_, "is over the limit");
     if (p_.code.empty() || p_.code.size() > kMaxCode) return fail("code size", p_.code.size(), "is out of range");
     return true;
   }
@@ -187,7 +194,7 @@ class Verifier {
         if (s >= most_slots_) return fail("runtime call", i, "gives a result to no slot");
       for (const auto& lists : {e.list_inputs, e.list_outputs})
         for (uint32_t r : lists)
-          if (r >= p_.list_count) return fail("runtime call", i, "names no list register");
+          if (r >= most_lists_) return fail("runtime call", i, "names no list register");
     }
     return true;
   }
@@ -255,6 +262,7 @@ class Verifier {
   uint64_t constants_bytes_;
   std::string& error_;
   uint32_t most_slots_;  // of any function
+  uint32_t most_lists_;
 };
 
 }  // namespace

@@ -8,10 +8,10 @@
 namespace pliant::artifact {
 
 // Limits that keep every size computed from a program's tables far from overflow.
-inline constexpr size_t kMaxCode = 65536;  // code positions are 16 bits
+inline constexpr size_t kMaxCode = 1u << 24;
 inline constexpr uint32_t kMaxSlots = 1u << 20;
 inline constexpr uint32_t kMaxLists = 1u << 16;
-inline constexpr uint32_t kMaxEpochs = 2048;  // of one function
+inline constexpr uint32_t kMaxEpochs = 1u << 16;  // of one function
 inline constexpr uint32_t kMaxGrows = 1u << 16;
 inline constexpr size_t kMaxFailValues = 8;
 

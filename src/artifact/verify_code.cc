@@ -1,7 +1,7 @@
 #include "artifact/verify_code.h"
 
 #include <algorithm>
-#include <bitset>
+#include <vector>
 
 #include "artifact/verify.h"
 
@@ -18,7 +18,34 @@ constexpr OpcodeRow kOpcodes[] = {
 #undef PLIANT_OPCODE
 };
 
-using Epochs = std::bitset<kMaxEpochs>;
+// The epochs of a function that are planned, as bits.
+class Epochs {
+ public:
+  explicit Epochs(size_t count = 0) : words_((count + kBits - 1) / kBits) {}
+  bool has(uint32_t epoch) const { return (words_[epoch / kBits] >> epoch % kBits & 1) != 0; }
+  // Planning an epoch ends those with higher numbers.
+  void plan(uint32_t epoch) {
+    words_[epoch / kBits] &= (uint64_t{1} << epoch % kBits) - 1;
+    words_[epoch / kBits] |= uint64_t{1} << epoch % kBits;
+    std::fill(words_.begin() + epoch / kBits + 1, words_.end(), 0);
+  }
+  // False when nothing changes.
+  bool intersect(const Epochs& other) {
+    bool changed = false;
+    for (size_t i = 0; i < words_.size(); ++i) {
+      const uint64_t met = words_[i] & other.words_[i];
+      changed |= met != words_[i];
+      words_[i] = met;
+    }
+    return changed;
+  }
+
+ private:
+  static constexpr uint32_t kBits = 64;
+  std::vector<uint64_t> words_;
+};
+// What the states of a function's blocks take at most.
+constexpr size_t kMostStateBits = size_t{1} << 31;
 
 bool jumps(Opcode op) {
   return op == Opcode::Jump || op == Opcode::JumpZero || op == Opcode::JumpNotLess || op == Opcode::Next;
@@ -89,8 +116,9 @@ class CodeVerifier {
       if (!fits(shape)) return false;
     for (uint32_t s : e.result_slots)
       if (s >= scope_->slot_count) return false;
-    // There is one set of list registers, not one a call in flight.
-    if (!scope_->is_entry && !(e.list_inputs.empty() && e.list_outputs.empty())) return false;
+    for (const auto& lists : {e.list_inputs, e.list_outputs})
+      for (uint32_t r : lists)
+        if (r >= scope_->list_count) return false;
     return fits(e.inputs) && fits(e.outputs) && fits(e.ints);
   }
   bool invoke_fits(const InvokeDesc& v) const {
@@ -98,10 +126,14 @@ class CodeVerifier {
     if (v.ints.size() > f.slot_count || v.args.size() != f.param_count || v.results.size() != f.result_count) return false;
     for (const InvokeDesc::SlotResult& r : v.slot_results)
       if (r.from >= f.slot_count || r.to >= scope_->slot_count) return false;
+    for (const InvokeDesc::SlotResult& r : v.list_args)
+      if (r.from >= scope_->list_count || r.to >= f.list_count) return false;
+    for (const InvokeDesc::SlotResult& r : v.list_results)
+      if (r.from >= f.list_count || r.to >= scope_->list_count) return false;
     return fits(v.ints) && fits(v.args) && fits(v.results);
   }
 
-  bool is_operand(char letter, uint16_t v) const {
+  bool is_operand(char letter, uint32_t v) const {
     switch (letter) {
       case 'f': return v < p_.shape_programs.size();
       case 'e': return v < kMaxEpochs;
@@ -154,7 +186,7 @@ class CodeVerifier {
   bool is_usable(const Arg& a, size_t at, const Epochs& planned) const {
     if (a.kind != Arg::Kind::Buffer) return true;
     const BufferDesc& b = p_.buffers[a.index];
-    return planned[b.epoch] && b.first <= at && at <= b.last;
+    return planned.has(b.epoch) && b.first <= at && at <= b.last;
   }
   bool are_usable(const std::vector<Arg>& args, size_t at, const Epochs& planned) const {
     return std::all_of(args.begin(), args.end(), [&](const Arg& a) { return is_usable(a, at, planned); });
@@ -173,40 +205,75 @@ class CodeVerifier {
     }
   }
 
-  // Forward data flow: the epochs planned on every path to each instruction, the intersection where paths meet. Planning an
-  // epoch ends those with higher numbers, which an earlier iteration had planned.
-  bool buffer_uses() {
+  size_t epoch_count() const {
+    uint32_t most = 0;
+    for (size_t i = scope_->first; i <= scope_->last; ++i)
+      if (p_.code[i].op == Opcode::Plan) most = std::max(most, p_.code[i].a);
+    for (uint32_t b = 0; b < scope_->buffer_count; ++b) most = std::max(most, p_.buffers[scope_->first_buffer + b].epoch);
+    return size_t{most} + 1;
+  }
+
+  // Instructions that are entered at the first and left after the last only.
+  struct Block {
+    size_t first = 0;
+    bool reached = false, queued = false;
+    Epochs before{};
+  };
+  // The blocks of the scope in order; `block_of` gives the number of the one that begins at an instruction.
+  std::vector<Block> blocks(std::vector<uint32_t>& block_of) const {
     const size_t first = scope_->first, n = scope_->last + 1 - first;
-    std::vector<Epochs> before(n);
-    std::vector<bool> reached(n), queued(n);
-    std::vector<uint32_t> todo;
-    auto flow = [&](size_t to, const Epochs& state) {
-      to -= first;
-      const Epochs met = reached[to] ? before[to] & state : state;
-      if (reached[to] && met == before[to]) return;
-      reached[to] = true;
-      before[to] = met;
-      if (!queued[to]) todo.push_back(static_cast<uint32_t>(to));
-      queued[to] = true;
-    };
-    flow(first, Epochs());
-    while (!todo.empty()) {
-      const size_t at = todo.back();
-      todo.pop_back();
-      queued[at] = false;
-      const Instr& in = p_.code[first + at];
-      Epochs state = before[at];
-      if (in.op == Opcode::Plan) {
-        const size_t above = kMaxEpochs - in.a - 1u;
-        state = (state << above) >> above;
-        state.set(in.a);
-      }
-      if (falls_through(in.op)) flow(first + at + 1, state);
-      if (jumps(in.op)) flow(in.a, state);
+    std::vector<bool> begins(n + 1);
+    begins[0] = true;
+    for (size_t i = 0; i < n; ++i) {
+      const Instr& in = p_.code[first + i];
+      if (jumps(in.op)) begins[in.a - first] = true;
+      if (jumps(in.op) || !falls_through(in.op)) begins[i + 1] = true;
     }
-    for (size_t at = 0; at < n; ++at)
-      if (reached[at] && !uses_fit(first + at, before[at]))
-        return fail("instruction", first + at, "uses a buffer that holds nothing there");
+    std::vector<Block> out;
+    block_of.assign(n, 0);
+    for (size_t i = 0; i < n; ++i) {
+      if (!begins[i]) continue;
+      block_of[i] = static_cast<uint32_t>(out.size());
+      out.push_back({.first = first + i});
+    }
+    return out;
+  }
+
+  // Forward data flow: the epochs planned on every path to each block, the intersection where paths meet.
+  bool buffer_uses() {
+    std::vector<uint32_t> block_of, todo;
+    std::vector<Block> all = blocks(block_of);
+    const size_t epochs = epoch_count();
+    if (all.size() > kMostStateBits / epochs) return fail("code of", scope_->first, "has too many branches for its epochs");
+    auto flow = [&](size_t to, const Epochs& state) {
+      Block& b = all[block_of[to - scope_->first]];
+      if (b.reached && !b.before.intersect(state)) return;
+      if (!b.reached) b.before = state;
+      b.reached = true;
+      if (!b.queued) todo.push_back(block_of[to - scope_->first]);
+      b.queued = true;
+    };
+    auto end_of = [&](size_t block) { return block + 1 < all.size() ? all[block + 1].first : size_t{scope_->last} + 1; };
+    flow(scope_->first, Epochs(epochs));
+    while (!todo.empty()) {
+      const size_t block = todo.back(), end = end_of(block);
+      todo.pop_back();
+      all[block].queued = false;
+      Epochs state = all[block].before;
+      for (size_t at = all[block].first; at < end; ++at)
+        if (p_.code[at].op == Opcode::Plan) state.plan(p_.code[at].a);
+      const Instr& last = p_.code[end - 1];
+      if (falls_through(last.op)) flow(end, state);
+      if (jumps(last.op)) flow(last.a, state);
+    }
+    for (size_t block = 0; block < all.size(); ++block) {
+      if (!all[block].reached) continue;
+      Epochs state = std::move(all[block].before);
+      for (size_t at = all[block].first; at < end_of(block); ++at) {
+        if (!uses_fit(at, state)) return fail("instruction", at, "uses a buffer that holds nothing there");
+        if (p_.code[at].op == Opcode::Plan) state.plan(p_.code[at].a);
+      }
+    }
     return true;
   }
 
@@ -224,11 +291,12 @@ std::vector<CodeScope> code_scopes(const Program& p) {
   entry.last = (p.functions.empty() ? static_cast<uint32_t>(p.code.size()) : p.functions[0].first) - 1;
   entry.slot_count = p.slot_count;
   entry.grow_count = p.grow_count;
+  entry.list_count = p.list_count;
   entry.buffer_count = p.functions.empty() ? static_cast<uint32_t>(p.buffers.size()) : p.functions[0].first_buffer;
   out.push_back(entry);
   for (const FunctionDesc& f : p.functions)
-    out.push_back(
-        {f.first, f.last, f.slot_count, f.grow_count, f.first_buffer, f.buffer_count, f.param_count, f.result_count, false});
+    out.push_back({f.first, f.last, f.slot_count, f.grow_count, f.first_buffer, f.buffer_count, f.param_count,
+                   f.result_count, f.list_count, false});
   return out;
 }
 

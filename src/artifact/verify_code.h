@@ -14,6 +14,7 @@ struct CodeScope {
   uint32_t slot_count = 0, grow_count = 0;
   uint32_t first_buffer = 0, buffer_count = 0;
   uint32_t param_count = 0, result_count = 0;
+  uint32_t list_count = 0;
   bool is_entry = true;
 };
 // The entry's and one for each function, in order of code. Only for programs whose functions' ranges have been checked.

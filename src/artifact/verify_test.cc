@@ -41,25 +41,25 @@ Program full_program() {
                 "node \"n\""}};
   p.copies = {{{Arg::Kind::Buffer, 1, imm(0)}, {Arg::Kind::Output, 0, imm(0)}, slot(5)}};
   p.reads = {{{Arg::Kind::Input, 1, imm(0)}, DType::I64, 2, 5}};
-  p.code = {{Opcode::Shape, 0, 0},
-            {Opcode::Plan, 0, 0},
-            {Opcode::Call, 0, 0},
-            {Opcode::Extern, 0, 0},
-            {Opcode::JumpZero, 0, 9, 4},
-            {Opcode::Plan, 0, 1},
-            {Opcode::Move, 0, 5, 4},
-            {Opcode::Copy, 0, 0},
-            {Opcode::Read, 0, 0},
-            {Opcode::Return, 0},
+  p.code = {{Opcode::Shape, 0},
+            {Opcode::Plan, 0},
+            {Opcode::Call, 0},
+            {Opcode::Extern, 0},
+            {Opcode::JumpZero, 9, 4},
+            {Opcode::Plan, 1},
+            {Opcode::Move, 5, 4},
+            {Opcode::Copy, 0},
+            {Opcode::Read, 0},
+            {Opcode::Return},
             // A function from 10 on, and what the entry's code does not reach.
-            {Opcode::Plan, 0, 0},
-            {Opcode::Reserve, 0, 0},
-            {Opcode::Copy, 0, 1},
-            {Opcode::Next, 0, 12, 0, 1},
-            {Opcode::Invoke, 0, 0},
-            {Opcode::JumpZero, 0, 17, 1},
-            {Opcode::Fail, 0, 0},
-            {Opcode::Return, 0}};
+            {Opcode::Plan, 0},
+            {Opcode::Reserve, 0},
+            {Opcode::Copy, 1},
+            {Opcode::Next, 12, 0, 1},
+            {Opcode::Invoke, 0},
+            {Opcode::JumpZero, 17, 1},
+            {Opcode::Fail, 0},
+            {Opcode::Return}};
   p.grow_count = 2;
   p.buffers.push_back({slot(1), 0, 10, 16});
   p.copies.push_back({{Arg::Kind::Param, 0, imm(0)}, {Arg::Kind::Buffer, 2, imm(8)}, imm(8)});
@@ -190,9 +190,12 @@ TEST(verify, calls_of_functions) {
   EXPECT_EQ(error_of([](Program& p) { p.invokes[0].args.clear(); }), outside);
   EXPECT_EQ(error_of([](Program& p) { p.invokes[0].slot_results[0].from = 2; }), outside);
   EXPECT_EQ(error_of([](Program& p) { p.invokes[0].slot_results[0].to = 2; }), outside);
+  EXPECT_EQ(error_of([](Program& p) { p.invokes[0].list_args = {{0, 0}}, p.list_count = 1; }), outside);
+  EXPECT_EQ(error_of([](Program& p) { p.invokes[0].list_results = {{1, 0}}, p.functions[0].list_count = 1; }), outside);
+  EXPECT_EQ(error_of([](Program& p) { p.functions[0].list_count = kMaxLists + 1; }), "list count 65537 is over the limit");
   EXPECT_EQ(error_of([](Program& p) {
               p.externs[0].list_inputs = {0}, p.list_count = 1;
-              p.code[16] = {Opcode::Extern, 0, 0};
+              p.code[16] = {Opcode::Extern, 0};
             }),
             "instruction 16 (Extern) has an operand out of range");
 }
@@ -206,15 +209,15 @@ TEST(verify, instructions) {
 }
 
 TEST(verify, buffers_are_planned_on_every_path_and_alive) {
-  EXPECT_EQ(error_of([](Program& p) { p.code[1] = {Opcode::Move, 0, 0, 0}; }),
+  EXPECT_EQ(error_of([](Program& p) { p.code[1] = {Opcode::Move, 0, 0}; }),
             "instruction 2 uses a buffer that holds nothing there");
   EXPECT_EQ(error_of([](Program& p) { p.buffers[0].last = 2; }), "instruction 3 uses a buffer that holds nothing there");
   // The jump around the plan of epoch 1.
   EXPECT_EQ(error_of([](Program& p) { p.code[4].a = 6; }), "instruction 7 uses a buffer that holds nothing there");
   // Around a loop the epoch stays planned.
-  EXPECT_EQ(error_of([](Program& p) { p.code[8] = {Opcode::JumpZero, 0, 6, 5}; }), "");
+  EXPECT_EQ(error_of([](Program& p) { p.code[8] = {Opcode::JumpZero, 6, 5}; }), "");
   // Planning an epoch ends the later ones.
-  EXPECT_EQ(error_of([](Program& p) { p.code[6] = {Opcode::Plan, 0, 0}; }),
+  EXPECT_EQ(error_of([](Program& p) { p.code[6] = {Opcode::Plan, 0}; }),
             "instruction 7 uses a buffer that holds nothing there");
 }
 

@@ -47,8 +47,8 @@ void Emitter::compact() {
   for (size_t i = 0; i < n; ++i) {
     Instr in = code[first_code_ + i];
     if (is_idle(in)) continue;
-    if (has_target(in.op)) in.a = static_cast<uint16_t>(place(in.a));
-    if (in.op == Opcode::Plan) in.a = static_cast<uint16_t>(epoch_numbers[in.a]);
+    if (has_target(in.op)) in.a = place(in.a);
+    if (in.op == Opcode::Plan) in.a = epoch_numbers[in.a];
     kept.push_back(in);
   }
   code.resize(first_code_);

@@ -1,5 +1,6 @@
 // Functions of the module: each becomes a range of code with slots, buffers and growable blocks of its own. The caller gives
 // memory for results whose sizes the params' symbols tell, and a growable block for others, whose sizes come back in slots.
+// Lists come in the callee's first registers, one a param, and leave in those behind them.
 #include <algorithm>
 
 #include "emit/emitter.h"
@@ -16,7 +17,9 @@ struct ParamSymbol {
 std::vector<ParamSymbol> param_symbols(const graph::Function& f) {
   std::vector<ParamSymbol> out;
   for (size_t p = 0; p < f.params.size(); ++p) {
-    const graph::Shape& shape = f.tensor_type(f.params[p]).shape;
+    const TensorType* type = f.value(f.params[p]).type.tensor();
+    if (type == nullptr) continue;
+    const graph::Shape& shape = type->shape;
     for (size_t a = 0; a < shape.size(); ++a) {
       auto s = shape[a].as_symbol();
       if (s && std::none_of(out.begin(), out.end(), [&](const ParamSymbol& o) { return o.symbol == *s; }))
@@ -34,6 +37,14 @@ bool is_bound(const std::vector<ParamSymbol>& symbols, Dim d) {
 // Whether the caller can give memory for a result of this type.
 bool is_sized(const std::vector<ParamSymbol>& symbols, const TensorType& t) {
   return std::all_of(t.shape.begin(), t.shape.end(), [&](Dim d) { return is_bound(symbols, d); });
+}
+
+// The numbers of the lists, or of the tensors, among these.
+std::vector<size_t> places(const graph::Function& f, const std::vector<ValueId>& values, bool lists) {
+  std::vector<size_t> out;
+  for (size_t k = 0; k < values.size(); ++k)
+    if (graph::is_list(f.value(values[k]).type) == lists) out.push_back(k);
+  return out;
 }
 
 const graph::Function* find_function(const graph::Module& module, const std::string& name) {
@@ -59,10 +70,6 @@ uint32_t Emitter::function_index(const Node& n) {
 }
 
 Status Emitter::emit_call(const Node& n) {
-  auto is_tensor = [&](ValueId value) { return !is_list(value); };
-  if (!std::all_of(n.inputs.begin(), n.inputs.end(), is_tensor) ||
-      !std::all_of(n.outputs.begin(), n.outputs.end(), is_tensor))
-    return make_error("unsupported-type", describe(n.loc), "calls with sequences and optionals are not supported");
   artifact::InvokeDesc v;
   v.function = function_index(n);
   v.where = describe(n.loc);
@@ -76,7 +83,7 @@ Status Emitter::emit_call(const Node& n) {
   }
   // What else the callee's types say about the arguments must hold.
   std::vector<graph::Obligation> checks;
-  for (size_t p = 0; p < callee.params.size(); ++p) {
+  for (size_t p : places(callee, callee.params, false)) {
     const graph::Shape &to = callee.tensor_type(callee.params[p]).shape, &from = f_.tensor_type(n.inputs[p]).shape;
     for (size_t a = 0; a < to.size(); ++a) {
       const Dim wanted = expr::substitute(to[a], bound);
@@ -94,7 +101,9 @@ Status Emitter::emit_call(const Node& n) {
   }
   std::vector<Unit::PendingSize> pending;
   const uint32_t next = new_epoch();
-  for (size_t r = 0; r < n.outputs.size(); ++r) {
+  const std::vector<size_t> results = places(callee, callee.results, false);
+  for (size_t k = 0; k < results.size(); ++k) {
+    const size_t r = results[k];
     const TensorType& type = f_.tensor_type(n.outputs[r]);
     if (is_sized(symbols, callee.tensor_type(callee.results[r]))) {
       define_value(n.outputs[r], true);
@@ -104,11 +113,14 @@ Status Emitter::emit_call(const Node& n) {
     for (size_t a = 0; a < type.shape.size(); ++a) {
       auto s = type.shape[a].as_symbol();
       if (!s || slots_.knows(*s)) continue;
-      pending.push_back({prog().invokes.size(), r, a, slots_.add_symbol(*s, next)});
+      pending.push_back({prog().invokes.size(), k, a, slots_.add_symbol(*s, next)});
     }
   }
-  for (ValueId a : n.inputs) v.args.push_back(arg_of_value(a));
-  for (ValueId r : n.outputs) v.results.push_back(arg_of(storage_[r]));
+  for (size_t p : places(callee, callee.params, false)) v.args.push_back(arg_of_value(n.inputs[p]));
+  for (size_t r : results) v.results.push_back(arg_of(storage_[n.outputs[r]]));
+  uint32_t list = 0;
+  for (size_t p : places(callee, callee.params, true)) v.list_args.push_back({list_of(n.inputs[p]), list++});
+  for (size_t r : places(callee, callee.results, true)) v.list_results.push_back({list++, list_of(n.outputs[r])});
   prog().invokes.push_back(std::move(v));
   append(Opcode::Invoke, prog().invokes.size() - 1);
   unit_.pending_sizes.insert(unit_.pending_sizes.end(), pending.begin(), pending.end());
@@ -118,26 +130,44 @@ Status Emitter::emit_call(const Node& n) {
 
 void Emitter::bind_params() {
   for (const ParamSymbol& s : param_symbols(f_)) slots_.add_symbol(s.symbol, 0);
-  for (uint32_t i = 0; i < f_.params.size(); ++i) storage_[f_.params[i]] = {Arg::Kind::Param, i, ctx_.constant(0), true};
+  uint32_t tensor = 0;
+  for (size_t p : places(f_, f_.params, false))
+    storage_[f_.params[p]] = {Arg::Kind::Param, tensor++, ctx_.constant(0), true};
+  for (size_t p : places(f_, f_.params, true)) list_of(f_.params[p]);
 }
 
 Status Emitter::run_function(uint32_t index) {
   bind_params();
+  const uint32_t first_list_result = list_count_;
+  list_count_ += static_cast<uint32_t>(places(f_, f_.results, true).size());
   begin_epoch();
   const std::vector<ParamSymbol> symbols = param_symbols(f_);
   plan_results(Arg::Kind::Result);
   for (auto it = direct_.begin(); it != direct_.end();)
     it = is_sized(symbols, f_.tensor_type(f_.results[it->second.index])) ? std::next(it) : direct_.erase(it);
+  const std::vector<size_t> results = places(f_, f_.results, false);
+  // Results are numbered without the lists among them.
+  for (auto& [v, to] : direct_)
+    to.index = static_cast<uint32_t>(std::find(results.begin(), results.end(), to.index) - results.begin());
   TRY(emit_nodes(f_.nodes));
-  for (uint32_t r = 0; r < f_.results.size(); ++r) {
+  for (uint32_t k = 0; k < results.size(); ++k) {
+    const size_t r = results[k];
     const TensorType& type = f_.tensor_type(f_.results[r]);
-    const Storage to{Arg::Kind::Result, r, ctx_.constant(0), true};
+    const Storage to{Arg::Kind::Result, k, ctx_.constant(0), true};
     std::vector<artifact::Int> sizes;
     const bool sized = is_sized(symbols, type);
     for (Dim d : type.shape) sizes.push_back(sized ? artifact::imm(0) : artifact::slot(slots_.holding(d)));
     unit_.result_sizes[index].push_back(std::move(sizes));
     if (!sized) reserve(to, bytes_of(type), nullptr);
     copy(storage_of(f_.results[r]), to, bytes_of(type));
+  }
+  uint32_t list = first_list_result;
+  for (size_t r : places(f_, f_.results, true)) {
+    artifact::ExternDesc x;
+    x.symbol = "sequence_copy";
+    x.list_inputs = {list_of(f_.results[r])};
+    x.list_outputs = {list++};
+    add_list_call(std::move(x));
   }
   append(Opcode::Return);
   finish_tables();
@@ -149,8 +179,9 @@ Status Emitter::run_function(uint32_t index) {
   d.grow_count = grow_count_;
   d.first_buffer = first_buffer_;
   d.buffer_count = static_cast<uint32_t>(prog().buffers.size()) - first_buffer_;
-  d.param_count = static_cast<uint32_t>(f_.params.size());
-  d.result_count = static_cast<uint32_t>(f_.results.size());
+  d.param_count = static_cast<uint32_t>(places(f_, f_.params, false).size());
+  d.result_count = static_cast<uint32_t>(results.size());
+  d.list_count = list_count_;
   return ok();
 }
 

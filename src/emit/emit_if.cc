@@ -123,8 +123,8 @@ Status Emitter::emit_arm(const Node& n, const graph::Region& arm, IfMerge& merge
 void Emitter::finish_merge(const Node& n, IfMerge& merge) {
   if (merge.fresh.empty()) return;
   epoch_ = new_epoch();
-  for (size_t at : merge.shapes) prog().code[at].a = static_cast<uint16_t>(first_program_ + epoch_);
-  for (size_t at : merge.plans) prog().code[at].a = static_cast<uint16_t>(epoch_);
+  for (size_t at : merge.shapes) prog().code[at].a = first_program_ + epoch_;
+  for (size_t at : merge.plans) prog().code[at].a = epoch_;
   for (const IfMerge::Fresh& fresh : merge.fresh) slots_.define(fresh.symbol, fresh.slot, epoch_);
   add_obligations(epoch_);
   for (size_t k = 0; k < n.outputs.size(); ++k) {

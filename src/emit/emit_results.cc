@@ -7,7 +7,8 @@ namespace pliant::emit {
 void Emitter::plan_results(Arg::Kind kind) {
   graph::Region whole;
   whole.nodes = f_.nodes;
-  for (uint32_t i = 0; i < f_.results.size(); ++i) claim(whole, f_.results[i], {kind, i, ctx_.constant(0), true});
+  for (uint32_t i = 0; i < f_.results.size(); ++i)
+    if (!is_list(f_.results[i])) claim(whole, f_.results[i], {kind, i, ctx_.constant(0), true});
 }
 
 void Emitter::finish_results() {

@@ -42,8 +42,8 @@ bool uses(const Node& n, ValueId v) {
 }  // namespace
 
 uint32_t Emitter::list_of(ValueId v) {
-  auto [it, is_new] = lists_.emplace(v, prog().list_count);
-  if (is_new) ++prog().list_count;
+  auto [it, is_new] = lists_.emplace(v, list_count_);
+  if (is_new) ++list_count_;
   return it->second;
 }
 
@@ -112,7 +112,7 @@ void Emitter::move_lists(const std::vector<ListMove>& moves) {
     uint32_t from = list_of(m.from), to = list_of(m.to);
     if (from == to) continue;
     if (is_written(from)) {
-      if (spare.emplace(from, prog().list_count).second) emit("sequence_copy", {from}, {prog().list_count++});
+      if (spare.emplace(from, list_count_).second) emit("sequence_copy", {from}, {list_count_++});
     } else if (!m.keeps) {
       to_clear.insert(from);
     }
@@ -212,9 +212,6 @@ void Emitter::emit_list_read(const Node& n, const std::string& shape_symbol, con
 
 Status Emitter::emit_list(const Node& n) {
   ValueId out = n.outputs[0];
-  if (!unit_.module.functions.empty() && unit_.module.functions[0].get() != &f_)
-    return make_error("unsupported-type", describe(n.loc),
-                      "sequences and optionals in functions that are called are not supported");
   if (n.op == "seq.concat") {
     emit_list_read(n, "sequence_concat_shape", "sequence_concat");
     return ok();

@@ -41,18 +41,12 @@ Status Emitter::run_entry() {
   finish_tables();
   prog().slot_count = slots_.count();
   prog().grow_count = grow_count_;
+  prog().list_count = list_count_;
   return ok();
 }
 
 size_t Emitter::append(Opcode op, size_t a, size_t b, size_t c) {
-  PLIANT_CHECK(a < 65536 && b < 65536 && c < 65536 && prog().code.size() < 65535)
-      << "a program of more than 65535 instructions";
-  artifact::Instr i;
-  i.op = op;
-  i.a = static_cast<uint16_t>(a);
-  i.b = static_cast<uint16_t>(b);
-  i.c = static_cast<uint16_t>(c);
-  prog().code.push_back(i);
+  prog().code.push_back({op, static_cast<uint32_t>(a), static_cast<uint32_t>(b), static_cast<uint32_t>(c)});
   return prog().code.size() - 1;
 }
 

@@ -66,7 +66,7 @@ class Emitter {
   uint32_t position() { return static_cast<uint32_t>(prog().code.size()); }
   // Appends an instruction and gives its position.
   size_t append(Opcode op, size_t a = 0, size_t b = 0, size_t c = 0);
-  void jump_to(size_t instruction, uint32_t target) { prog().code[instruction].a = static_cast<uint16_t>(target); }
+  void jump_to(size_t instruction, uint32_t target) { prog().code[instruction].a = target; }
 
   // Inputs and epochs. Epoch e of this function has shape program first_program_ + e.
   artifact::Axis axis_of(Dim d) { return {slots_.of(d), d.str()}; }
@@ -217,6 +217,7 @@ class Emitter {
   std::set<const Node*> alone_;                        // nodes whose chain was not possible
   uint32_t epoch_ = 0;
   uint32_t grow_count_ = 0;
+  uint32_t list_count_ = 0;
   uint32_t first_code_, first_program_, first_buffer_;
 };
 

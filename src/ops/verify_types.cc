@@ -238,7 +238,7 @@ class TypeVerifier {
   // Sizes that are not known to be equal are compared when the call runs.
   bool may_be(const Type& param, const Type& argument, const expr::DimMap& map) {
     const TensorType *p = param.tensor(), *a = argument.tensor();
-    if (p == nullptr || a == nullptr) return param == argument;
+    if (p == nullptr || a == nullptr) return holds_list(argument, param);
     if (p->dtype != a->dtype || p->shape.size() != a->shape.size()) return false;
     for (size_t k = 0; k < p->shape.size(); ++k)
       if (ctx_.equal(expr::substitute(p->shape[k], map), a->shape[k]) == expr::Tri::No) return false;

@@ -48,7 +48,7 @@ void Executor::warm_up(int slices) {
 
 pliant_status Executor::cancelled() { return fail(PLIANT_CANCELLED, "the run was cancelled"); }
 
-pliant_status Executor::execute(const PreparedOp& op, PreparedList& list, int64_t* slots) {
+pliant_status Executor::execute(const PreparedOp& op, PreparedList& list, int64_t* slots, TensorList* lists) {
   switch (op.kind) {
     case PreparedOp::Kind::Call: return call(op, list.pointers.data() + op.pointers, list.ints.data() + op.ints);
     case PreparedOp::Kind::Copy: {
@@ -56,7 +56,7 @@ pliant_status Executor::execute(const PreparedOp& op, PreparedList& list, int64_
       if (op.bytes > 0) std::memmove(pointers[1], pointers[0], op.bytes);
       return PLIANT_OK;
     }
-    case PreparedOp::Kind::Extern: return call_extern(op, list, slots);
+    case PreparedOp::Kind::Extern: return call_extern(op, list, slots, lists);
   }
   return PLIANT_OK;
 }
@@ -97,7 +97,7 @@ pliant_status Executor::kernel_fault(const PreparedOp& op, const ThreadResult& r
   return fail(PLIANT_RUN_FAULT, "%s: %s", where.c_str(), fill_message(f.message, result.fault_values).str());
 }
 
-pliant_status Executor::call_extern(const PreparedOp& op, PreparedList& list, int64_t* slots) {
+pliant_status Executor::call_extern(const PreparedOp& op, PreparedList& list, int64_t* slots, TensorList* lists) {
   const artifact::ExternDesc& desc = model_.program.externs[op.index];
   ExternInput inputs[kMostExternArgs];
   ExternOutput outputs[kMostExternArgs];
@@ -122,8 +122,8 @@ pliant_status Executor::call_extern(const PreparedOp& op, PreparedList& list, in
   call.results = {results, desc.result_slots.size()};
   call.where = desc.where.c_str();
   call.workspace = &state_.workspace;
-  for (size_t i = 0; i < desc.list_inputs.size(); ++i) list_inputs[i] = &state_.lists[desc.list_inputs[i]];
-  for (size_t i = 0; i < desc.list_outputs.size(); ++i) list_outputs[i] = &state_.lists[desc.list_outputs[i]];
+  for (size_t i = 0; i < desc.list_inputs.size(); ++i) list_inputs[i] = &lists[desc.list_inputs[i]];
+  for (size_t i = 0; i < desc.list_outputs.size(); ++i) list_outputs[i] = &lists[desc.list_outputs[i]];
   call.list_inputs = {list_inputs, desc.list_inputs.size()};
   call.list_outputs = {list_outputs, desc.list_outputs.size()};
   call.list_memory = &state_.list_memory;

@@ -12,8 +12,8 @@ class Executor {
   ~Executor();
   Executor(const Executor&) = delete;
 
-  // `slots` are those of the frame that the instruction belongs to.
-  pliant_status execute(const PreparedOp& op, PreparedList& list, int64_t* slots);
+  // `slots` and `lists` are those of the frame that the instruction belongs to.
+  pliant_status execute(const PreparedOp& op, PreparedList& list, int64_t* slots, TensorList* lists);
   pliant_status call(const PreparedOp& op, std::byte* const* pointers, const int64_t* ints);
   void warm_up(int slices);
   // PLIANT_CANCELLED once the run is to end.
@@ -23,7 +23,7 @@ class Executor {
   static pliant_status cancelled();
   bool hold_pool();
   pliant_status kernel_fault(const PreparedOp& op, const ThreadResult& result) const;
-  pliant_status call_extern(const PreparedOp& op, PreparedList& list, int64_t* slots);
+  pliant_status call_extern(const PreparedOp& op, PreparedList& list, int64_t* slots, TensorList* lists);
 
   Model& model_;
   State& state_;

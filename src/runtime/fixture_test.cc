@@ -148,7 +148,7 @@ Program add_chain(int steps) {
     call.scratch = imm(0);
     call.where = "node \"add" + std::to_string(i) + "\" (onnx.Add)";
     p.calls.push_back(call);
-    p.code.push_back(instr(Opcode::Call, static_cast<uint16_t>(i)));
+    p.code.push_back(instr(Opcode::Call, static_cast<uint32_t>(i)));
   }
   p.code.push_back(instr(Opcode::Return));
   return p;

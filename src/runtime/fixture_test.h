@@ -34,7 +34,7 @@ inline Arg constant(uint32_t i) { return {Arg::Kind::Constant, i, imm(0)}; }
 inline Bind bind_axis(uint32_t in, uint32_t axis, uint32_t to, std::string name) {
   return {in, axis, to, false, std::move(name), 0, INT64_MAX, 1};
 }
-inline Instr instr(Opcode op, uint16_t a = 0, uint16_t b = 0, uint16_t c = 0) { return {op, 0, a, b, c}; }
+inline Instr instr(Opcode op, uint32_t a = 0, uint32_t b = 0, uint32_t c = 0) { return {op, a, b, c}; }
 
 // y[n, m] = a + b + b + ... (steps times b), through arena buffers; a and b are f32[n, m]. Slots: n, m, elements, bytes.
 Program add_chain(int steps);

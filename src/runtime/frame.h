@@ -6,6 +6,7 @@
 
 #include "artifact/program.h"
 #include "runtime/grow.h"
+#include "runtime/sequence.h"
 
 namespace pliant::runtime {
 
@@ -26,6 +27,7 @@ struct FunctionCode {
   uint32_t slot_count = 0, grow_count = 0;
   uint32_t first_buffer = 0, buffer_count = 0;
   uint32_t param_count = 0, result_count = 0;
+  uint32_t list_count = 0;
   std::vector<std::vector<uint32_t>> epochs;  // the buffers of each epoch, counted from first_buffer
   uint64_t frame_bytes = 0;
 };
@@ -44,6 +46,7 @@ struct Frame {
   GrowBlock** grows = nullptr;
   Operand* params = nullptr;
   Operand* results = nullptr;
+  TensorList* lists = nullptr;
   uint64_t arena_begin = 0, arena_end = 0;  // its part of the arena
 };
 

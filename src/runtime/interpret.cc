@@ -126,7 +126,7 @@ pliant_status Interpreter::copy(const artifact::CopyDesc& desc) {
 
 pliant_status Interpreter::step(pliant_status prepared) {
   if (prepared != PLIANT_OK) return prepared;
-  return executor_.execute(state_.step.ops[0], state_.step, frame_->slots);
+  return executor_.execute(state_.step.ops[0], state_.step, frame_->slots, frame_->lists);
 }
 
 pliant_status Interpreter::read(const artifact::ReadDesc& desc) {
@@ -187,6 +187,7 @@ pliant_status Interpreter::enter(uint32_t invoke, uint32_t return_to) {
   take(callee->grows, f.grow_count);
   take(callee->params, f.param_count);
   take(callee->results, f.result_count);
+  take(callee->lists, f.list_count);
   for (size_t i = 0; i < desc.ints.size(); ++i) callee->slots[i] = resolver_.value(desc.ints[i]);
   auto operand = [&](const Arg& a, Operand& to) {
     Place place;
@@ -201,6 +202,8 @@ pliant_status Interpreter::enter(uint32_t invoke, uint32_t return_to) {
   for (size_t i = 0; i < desc.args.size(); ++i) PLIANT_TRY(operand(desc.args[i], callee->params[i]));
   for (size_t i = 0; i < desc.results.size(); ++i) PLIANT_TRY(operand(desc.results[i], callee->results[i]));
   for (uint32_t i = 0; i < f.grow_count; ++i) callee->grows[i] = state_.take_grow();
+  for (uint32_t i = 0; i < f.list_count; ++i) new (&callee->lists[i]) TensorList;
+  for (const artifact::InvokeDesc::SlotResult& l : desc.list_args) callee->lists[l.to] = frame_->lists[l.from];
   callee->code = &f;
   callee->function = desc.function + 1;
   callee->invoke = invoke;
@@ -216,6 +219,9 @@ void Interpreter::leave() {
   Frame* callee = frame_;
   const artifact::InvokeDesc& desc = model_.program.invokes[callee->invoke];
   for (const artifact::InvokeDesc::SlotResult& r : desc.slot_results) callee->caller->slots[r.to] = callee->slots[r.from];
+  for (const artifact::InvokeDesc::SlotResult& l : desc.list_results)
+    callee->caller->lists[l.to] = std::move(callee->lists[l.from]);
+  for (uint32_t i = 0; i < callee->code->list_count; ++i) callee->lists[i].~TensorList();
   for (uint32_t i = 0; i < callee->code->grow_count; ++i) state_.give_back_grow(callee->grows[i]);
   stack_ -= callee->code->frame_bytes;
   set_frame(callee->caller);

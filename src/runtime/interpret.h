@@ -9,12 +9,12 @@ namespace pliant::runtime {
 inline bool run_integer(const artifact::Instr& in, int64_t* slots) {
   using artifact::Opcode;
   auto wrap = [](uint64_t v) { return static_cast<int64_t>(v); };
-  auto bits = [&](uint16_t slot) { return static_cast<uint64_t>(slots[slot]); };
+  auto bits = [&](uint32_t slot) { return static_cast<uint64_t>(slots[slot]); };
   switch (in.op) {
-    case Opcode::LoadImm: slots[in.a] = static_cast<int16_t>(in.b); return true;
+    case Opcode::LoadImm: slots[in.a] = static_cast<int32_t>(in.b); return true;
     case Opcode::Move: slots[in.a] = slots[in.b]; return true;
     case Opcode::Add: slots[in.a] = wrap(bits(in.b) + bits(in.c)); return true;
-    case Opcode::AddImm: slots[in.a] = wrap(bits(in.b) + static_cast<uint64_t>(static_cast<int16_t>(in.c))); return true;
+    case Opcode::AddImm: slots[in.a] = wrap(bits(in.b) + static_cast<uint64_t>(static_cast<int32_t>(in.c))); return true;
     case Opcode::Sub: slots[in.a] = wrap(bits(in.b) - bits(in.c)); return true;
     case Opcode::Mul: slots[in.a] = wrap(bits(in.b) * bits(in.c)); return true;
     case Opcode::Less: slots[in.a] = slots[in.b] < slots[in.c]; return true;

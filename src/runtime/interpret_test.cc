@@ -153,7 +153,7 @@ Program recursion() {
             instr(Opcode::Copy, 1), instr(Opcode::Return),
             // slot 0: n, 1: n - 1, 2: the sum
             instr(Opcode::LoadImm, 2, 0), instr(Opcode::JumpZero, 11, 0),
-            instr(Opcode::AddImm, 1, 0, static_cast<uint16_t>(-1)), instr(Opcode::Invoke, 1), instr(Opcode::Add, 2, 2, 0),
+            instr(Opcode::AddImm, 1, 0, static_cast<uint32_t>(-1)), instr(Opcode::Invoke, 1), instr(Opcode::Add, 2, 2, 0),
             instr(Opcode::Return)};
   p.functions = {{"sum", 6, 11, 3, 0, 1, 0, 0, 0}};
   return p;

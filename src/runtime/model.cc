@@ -65,9 +65,10 @@ FunctionCode describe_code(const Program& p, const artifact::CodeScope& scope) {
     const uint32_t epoch = p.buffers[f.first_buffer + b].epoch;
     if (epoch < f.epochs.size()) f.epochs[epoch].push_back(b);
   }
+  f.list_count = scope.list_count;
   f.frame_bytes = round_up(sizeof(Frame) + sizeof(int64_t) * f.slot_count + sizeof(Placement) * f.buffer_count +
                                sizeof(uint64_t) * f.epochs.size() + sizeof(GrowBlock*) * f.grow_count +
-                               sizeof(Operand) * (f.param_count + f.result_count),
+                               sizeof(Operand) * (f.param_count + f.result_count) + sizeof(TensorList) * f.list_count,
                            kAlignment);
   return f;
 }

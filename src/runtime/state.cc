@@ -24,6 +24,7 @@ State::State(const Model& model)
   }
   list_memory.blocks = model.blocks;
   entry.code = &model.functions[0];
+  entry.lists = lists.data();
   for (uint32_t i = 0; i < entry.code->grow_count; ++i) grows.push_back(take_grow());
   entry.slots = slots.data();
   entry.buffers = buffers.data();

@@ -75,7 +75,7 @@ class Run {
     executor_.warm_up(plan.slices);
     for (const PreparedOp& op : list.ops) {
       pliant_status status = executor_.poll();
-      if (status == PLIANT_OK) status = executor_.execute(op, list, plan.slots.data());
+      if (status == PLIANT_OK) status = executor_.execute(op, list, plan.slots.data(), state_.lists.data());
       if (status == PLIANT_OK) continue;
       state_.entry.slots = plan.slots.data();
       explain(status, model_, state_.entry, op.at);

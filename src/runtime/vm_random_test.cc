@@ -44,7 +44,7 @@ class Generator {
           {0, {integer(), integer()}, {any(p), any(p)}, {writable(p), writable(p)}, {{below(4), below(8)}}, "node \"i\""});
     p.code = {instr(Opcode::Plan, 0), instr(Opcode::Plan, 1)};
     while (p.code.size() + 1 < length)
-      p.code.push_back(make_instr(static_cast<uint16_t>(p.code.size()), static_cast<uint16_t>(length)));
+      p.code.push_back(make_instr(static_cast<uint32_t>(p.code.size()), static_cast<uint32_t>(length)));
     p.code.resize(length - 1);
     p.code.push_back(instr(Opcode::Return));
     add_function(p);
@@ -86,10 +86,10 @@ class Generator {
       if (below(3) == 0) {
         const Arg::Kind to = below(2) == 0 ? Arg::Kind::Grow : Arg::Kind::Result;
         p.reserves.push_back({{to, 0, imm(0)}, bytes(), "node \"r\""});
-        p.code.push_back(instr(Opcode::Reserve, static_cast<uint16_t>(p.reserves.size() - 1)));
+        p.code.push_back(instr(Opcode::Reserve, static_cast<uint32_t>(p.reserves.size() - 1)));
       } else {
         p.copies.push_back({arg(false), arg(true), bytes()});
-        p.code.push_back(instr(Opcode::Copy, static_cast<uint16_t>(p.copies.size() - 1)));
+        p.code.push_back(instr(Opcode::Copy, static_cast<uint32_t>(p.copies.size() - 1)));
       }
     }
     p.code.push_back(instr(Opcode::Return));
@@ -143,27 +143,27 @@ class Generator {
     for (uint32_t i = 0; i < results[k]; ++i) e.result_slots.push_back(below(8));
     return e;
   }
-  Instr make_instr(uint16_t at, uint16_t length) {
-    const auto s = [&] { return static_cast<uint16_t>(below(8)); };
+  Instr make_instr(uint32_t at, uint32_t length) {
+    const auto s = [&] { return static_cast<uint32_t>(below(8)); };
     switch (below(18)) {
-      case 0: return instr(Opcode::Shape, static_cast<uint16_t>(below(2)));
-      case 1: return instr(Opcode::Plan, static_cast<uint16_t>(below(2)));
+      case 0: return instr(Opcode::Shape, static_cast<uint32_t>(below(2)));
+      case 1: return instr(Opcode::Plan, static_cast<uint32_t>(below(2)));
       case 2:
       case 3:
-      case 4: return instr(Opcode::Extern, static_cast<uint16_t>(below(4)));
+      case 4: return instr(Opcode::Extern, static_cast<uint32_t>(below(4)));
       case 5:
       case 6:
-      case 7: return instr(Opcode::Copy, static_cast<uint16_t>(below(4)));
-      case 8: return instr(Opcode::Read, static_cast<uint16_t>(below(3)));
-      case 9: return instr(Opcode::LoadImm, s(), static_cast<uint16_t>(8 * below(20)));
+      case 7: return instr(Opcode::Copy, static_cast<uint32_t>(below(4)));
+      case 8: return instr(Opcode::Read, static_cast<uint32_t>(below(3)));
+      case 9: return instr(Opcode::LoadImm, s(), static_cast<uint32_t>(8 * below(20)));
       case 10: return instr(Opcode::Mul, s(), s(), s());
       case 11: return instr(Opcode::Less, s(), s(), s());
       case 12:
-        return instr(Opcode::JumpZero, static_cast<uint16_t>(std::min<uint32_t>(at + 1u + below(4), length - 1u)), s());
-      case 13: return instr(Opcode::AddImm, s(), s(), static_cast<uint16_t>(8 * below(9)));
+        return instr(Opcode::JumpZero, static_cast<uint32_t>(std::min<uint32_t>(at + 1u + below(4), length - 1u)), s());
+      case 13: return instr(Opcode::AddImm, s(), s(), static_cast<uint32_t>(8 * below(9)));
       case 14:
-      case 15: return instr(Opcode::Reserve, static_cast<uint16_t>(below(2)));
-      case 16: return below(4) == 0 ? instr(Opcode::Fail, 0) : instr(Opcode::Invoke, static_cast<uint16_t>(below(2)));
+      case 15: return instr(Opcode::Reserve, static_cast<uint32_t>(below(2)));
+      case 16: return below(4) == 0 ? instr(Opcode::Fail, 0) : instr(Opcode::Invoke, static_cast<uint32_t>(below(2)));
       default: return instr(Opcode::Sub, s(), s(), s());
     }
   }

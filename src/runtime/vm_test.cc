@@ -251,7 +251,7 @@ TEST(vm, sizes_that_cannot_be_are_errors) {
   p.shape_programs[0].has_code = false;
   p.buffers[0].bytes = slot(0);
   p.buffers[1].bytes = imm(64);
-  p.code.insert(p.code.begin() + 1, {instr(Opcode::LoadImm, 2, 1), instr(Opcode::LoadImm, 3, static_cast<uint16_t>(-5)),
+  p.code.insert(p.code.begin() + 1, {instr(Opcode::LoadImm, 2, 1), instr(Opcode::LoadImm, 3, static_cast<uint32_t>(-5)),
                                      instr(Opcode::Move, 0, 3)});
   for (BufferDesc& b : p.buffers) b.first += 3, b.last += 3;
   ModelPtr model = load(p);

@@ -376,3 +376,124 @@ def test_a_recursive_network_over_a_tree(tmp_path):
         h, size = exe(np.int64(root), left, right, x, u)
         np.testing.assert_allclose(h[0], node(root), rtol=1e-5, atol=1e-6)
     assert exe(np.int64(0), left, right, x, u)[1] == 4
+
+
+COLLECT = """
+symbol q {lo=0, origin=input_axis("x", 0)}
+symbol k {lo=0, origin=input_axis("x", 0)}
+symbol m {lo=0, origin=data("join", 0)}
+func @main(%0 "n": i64[], %1 "x": f32[k]) {
+  %2 = seq.empty() {dtype=f32} : seq<f32[-]>
+  %3, %4, %5 = core.call(%0, %1, %2) {callee="collect"} : seq<f32[?]>, i64[], seq<f32[?]>
+  %6 = seq.concat(%3) {axis=0} : f32[m] loc(named("join", "seq.concat"))
+  return %3 "down", %4 "calls", %5 "up", %6 "joined"
+}
+func @collect(%0 "n": i64[], %1 "x": f32[q], %2 "s": seq<f32[?]>) {
+  %3 = core.const() {value=i64[] dense<1>} : i64[]
+  %4 = math.lt(%0, %3) : bool[]
+  %5, %6, %7 = core.if(%4) : seq<f32[?]>, i64[], seq<f32[?]>
+    region() {
+      %8 = seq.empty() {dtype=f32} : seq<f32[-]>
+      yield %2, %0, %8
+    }
+    region() {
+      %9 = math.sub(%0, %3) : i64[]
+      %10 = seq.insert(%2, %1) : seq<f32[?]>
+      %11 = math.neg(%1) : f32[q]
+      %12, %13, %14 = core.call(%9, %11, %10) {callee="collect"} : seq<f32[?]>, i64[], seq<f32[?]>
+      %15 = math.add(%13, %3) : i64[]
+      %16 = seq.insert(%14, %1) : seq<f32[?]>
+      yield %12, %15, %16
+    }
+  return %5 "down", %6 "calls", %7 "up"
+}
+"""
+
+
+@pytest.mark.parametrize("opt_level", [0, 3])
+def test_lists_go_through_recursion(tmp_path, opt_level):
+    exe = build(tmp_path, COLLECT, opt_level=opt_level)
+    x = np.array([1, 2], np.float32)
+    for n in (1, 2, 5, 2000):
+        got = exe.run({"n": np.int64(n), "x": x})
+        down = [x * (-1) ** k for k in range(n)]
+        assert got["calls"] == n and len(got["down"]) == len(got["up"]) == n
+        for a, b, want in zip(got["down"], reversed(got["up"]), down):
+            np.testing.assert_array_equal(a, want)
+            np.testing.assert_array_equal(b, want)
+        np.testing.assert_array_equal(got["joined"], np.concatenate(down))
+    with pytest.raises(pliant.RunError, match="join"):  # nothing to join
+        exe.run({"n": np.int64(0), "x": x})
+    with pytest.raises(pliant.MemoryLimitError):
+        exe.run({"n": np.int64(100_000), "x": x}, memory_limit=1_000_000)
+    assert exe.run({"n": np.int64(3), "x": x})["calls"] == 3
+
+
+SWAP = """
+func @main(%0 "n": i64[], %1 "a": seq<f32[?]>, %2 "b": opt<seq<f32[?]>>) {
+  %3, %4 = core.call(%0, %1, %1, %2) {callee="swap"} : opt<seq<f32[?]>>, seq<f32[?]>
+  return %3 "p", %4 "q"
+}
+func @swap(%0 "n": i64[], %1 "kept": seq<f32[?]>, %2 "a": seq<f32[?]>, %3 "b": opt<seq<f32[?]>>) {
+  %4 = core.const() {value=i64[] dense<1>} : i64[]
+  %5 = math.lt(%0, %4) : bool[]
+  %6, %7 = core.if(%5) : opt<seq<f32[?]>>, seq<f32[?]>
+    region() {
+      yield %3, %2
+    }
+    region() {
+      %8 = math.sub(%0, %4) : i64[]
+      %9 = opt.some(%2) : opt<seq<f32[?]>>
+      %10 = opt.get(%3) : seq<f32[?]> loc(named("get", "opt.get"))
+      %11, %12 = core.call(%8, %1, %10, %9) {callee="swap"} : opt<seq<f32[?]>>, seq<f32[?]>
+      yield %11, %12
+    }
+  return %6 "p", %7 "q"
+}
+"""
+
+
+def test_lists_trade_places_in_calls(tmp_path):
+    exe = build(tmp_path, SWAP)
+    a, b = [np.ones(2, np.float32)], [np.zeros(3, np.float32), np.ones(1, np.float32)]
+    for n in (0, 1, 6, 7):
+        got = exe.run({"n": np.int64(n), "a": a, "b": b})
+        p, q = (a, b) if n % 2 else (b, a)
+        for have, want in ((got["p"], p), (got["q"], q)):
+            assert len(have) == len(want)
+            for x, y in zip(have, want):
+                np.testing.assert_array_equal(x, y)
+    with pytest.raises(pliant.RunError, match='node "get"'):
+        exe.run({"n": np.int64(2), "a": a, "b": None})
+
+
+def test_functions_of_many_instructions(tmp_path):
+    """Each requirement is an instruction; the branches jump over more of them than 16 bits count."""
+    count = 40_000
+
+    def requirements(least):
+        return "".join(f'      core.require() {{a=dim(n), b=dim({least + k}), kind="less_equal", message="at most {{b}}"}}\n' for k in range(count))
+
+    text = f"""
+symbol n {{origin=input_axis("x", 0)}}
+func @main(%0 "x": f32[n], %1 "c": bool[]) {{
+  %2 = core.if(%1) : f32[n]
+    region() {{
+{requirements(10)}      %3 = math.neg(%0) : f32[n]
+      yield %3
+    }}
+    region() {{
+{requirements(20)}      %4 = math.exp(%0) : f32[n]
+      yield %4
+    }}
+  return %2 "y"
+}}
+"""
+    path = tmp_path / "model.ir"
+    path.write_text(text)
+    exe = pliant.compile(path)
+    x = np.zeros(15, np.float32)
+    np.testing.assert_array_equal(exe(x, np.array(False))[0], np.ones(15))
+    np.testing.assert_array_equal(exe(x[:3], np.array(True))[0], -x[:3])
+    with pytest.raises(pliant.RunError, match="at most 10"):
+        exe(x, np.array(True))
