@@ -75,7 +75,7 @@ Result<emit::Emitted> build_program(const graph::Module& module, const codegen::
   for (size_t i = 0; i < e.program.shape_programs.size(); ++i)
     e.program.shape_programs[i].code_offset = compiled.shape_offsets[i];
   e.program.model = std::filesystem::path(module.source).filename().string();
-  e.program.producer = "pliant 0.1.0";
+  e.program.producer = "pliant " PLIANT_VERSION;
   e.program.precision = options.precision;
   return e;
 }
