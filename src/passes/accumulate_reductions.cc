@@ -18,7 +18,7 @@
 #include "ops/control.h"
 #include "passes/pass.h"
 #include "passes/rewrite/liveness.h"
-#include "passes/rewrite/loop_sweep.h"
+#include "passes/rewrite/sweep.h"
 
 namespace pliant::passes {
 namespace {
@@ -90,7 +90,7 @@ void find_readers(const graph::Function& f, const std::vector<Node>& nodes, Read
 // One loop with the accumulators of its outputs.
 class Accumulator {
  public:
-  Accumulator(LoopSweep& sweep, const ReaderMap& readers, Node& loop)
+  Accumulator(Sweep& sweep, const ReaderMap& readers, Node& loop)
       : sweep_(sweep),
         readers_(readers),
         loop_(loop),
@@ -98,15 +98,15 @@ class Accumulator {
         parts_(graph::loop_parts(loop)),
         pieces_(loop.outputs.size()) {}
 
-  Result<LoopSweep::Action> run() {
-    if (graph::diverges(*body_)) return LoopSweep::Action::Keep;
+  Result<Sweep::Action> run() {
+    if (graph::diverges(*body_)) return Sweep::Action::Keep;
     for (size_t k = 0; k < loop_.outputs.size(); ++k) TRY(find(k));
-    if (sums_.empty()) return LoopSweep::Action::Keep;
+    if (sums_.empty()) return Sweep::Action::Keep;
     TRY(rebuild());
     sweep_.append(loop_);
     for (const Sum& s : sums_)
       for (const Node* n : s.readers) TRY(finish(s, *n));
-    return LoopSweep::Action::Drop;
+    return Sweep::Action::Drop;
   }
 
  private:
@@ -265,7 +265,7 @@ class Accumulator {
     return ok();
   }
 
-  LoopSweep& sweep_;
+  Sweep& sweep_;
   const ReaderMap& readers_;
   Node& loop_;
   std::shared_ptr<const graph::Region> body_;  // as it was: `parts_` looks at it
@@ -283,7 +283,7 @@ PassDef pass_accumulate_reductions() {
             ReaderMap readers;
             find_readers(*f, f->nodes, readers);
             for (ValueId v : f->results) readers[v].others = true;
-            LoopSweep sweep(f, c.ctx);
+            Sweep sweep(f, c.ctx, "core.loop");
             auto done = TRY(sweep.run([&](Node& loop) { return Accumulator(sweep, readers, loop).run(); }));
             return done == f ? f : without_dead_nodes(done, c.ctx);
           }};

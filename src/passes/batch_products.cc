@@ -12,7 +12,8 @@
 #include "ops/op.h"
 #include "passes/pass.h"
 #include "passes/rewrite/known.h"
-#include "passes/rewrite/loop_sweep.h"
+#include "passes/rewrite/region_facts.h"
+#include "passes/rewrite/sweep.h"
 
 namespace pliant::passes {
 namespace {
@@ -36,7 +37,7 @@ bool is_elementwise(const std::string& op) {
 class Batcher {
  public:
   using Body = std::shared_ptr<const Region>;
-  Batcher(LoopSweep& sweep, const Node& loop) : sweep_(sweep), loop_(loop), parts_(graph::loop_parts(loop)) {
+  Batcher(Sweep& sweep, const Node& loop) : sweep_(sweep), loop_(loop), parts_(graph::loop_parts(loop)) {
     const Region& body = *parts_.body;
     inside_ = defined_in(body);
     for (const Node& n : body.nodes) {
@@ -273,7 +274,7 @@ class Batcher {
     return b.end_region(body.results);
   }
 
-  LoopSweep& sweep_;
+  Sweep& sweep_;
   const Node& loop_;
   graph::LoopParts parts_;
   std::unordered_set<ValueId> inside_;
@@ -289,12 +290,12 @@ PassDef pass_batch_products() {
   return {.name = "batch-products",
           .summary = "computes the products of a loop with its input for all iterations at once",
           .run = [](const graph::FunctionPtr& f, PassContext& c) -> Result<graph::FunctionPtr> {
-            LoopSweep sweep(f, c.ctx);
-            return sweep.run([&](Node& loop) -> Result<LoopSweep::Action> {
+            Sweep sweep(f, c.ctx, "core.loop");
+            return sweep.run([&](Node& loop) -> Result<Sweep::Action> {
               auto body = TRY(Batcher(sweep, loop).run());
-              if (body == nullptr) return LoopSweep::Action::Keep;
+              if (body == nullptr) return Sweep::Action::Keep;
               loop.regions[0] = body;
-              return LoopSweep::Action::Change;
+              return Sweep::Action::Change;
             });
           }};
 }

@@ -12,7 +12,8 @@
 #include <algorithm>
 
 #include "passes/pass.h"
-#include "passes/rewrite/loop_sweep.h"
+#include "passes/rewrite/region_facts.h"
+#include "passes/rewrite/sweep.h"
 
 namespace pliant::passes {
 namespace {
@@ -28,11 +29,11 @@ constexpr size_t kMostNodes = 8;
 
 class Converter {
  public:
-  Converter(LoopSweep& sweep, const Node& node) : sweep_(sweep), node_(node), parts_(graph::if_parts(node)) {}
+  Converter(Sweep& sweep, const Node& node) : sweep_(sweep), node_(node), parts_(graph::if_parts(node)) {}
 
-  Result<LoopSweep::Action> run() {
-    if (parts_.condition == kNoValue || sweep_.type(parts_.condition).tensor() == nullptr) return LoopSweep::Action::Keep;
-    if (!TRY(fits(*parts_.then)) || !TRY(fits(*parts_.otherwise))) return LoopSweep::Action::Keep;
+  Result<Sweep::Action> run() {
+    if (parts_.condition == kNoValue || sweep_.type(parts_.condition).tensor() == nullptr) return Sweep::Action::Keep;
+    if (!TRY(fits(*parts_.then)) || !TRY(fits(*parts_.otherwise))) return Sweep::Action::Keep;
     for (const Region* r : {parts_.then, parts_.otherwise})
       for (const Node& n : r->nodes) sweep_.append(n);
     graph::FunctionBuilder& b = sweep_.builder();
@@ -47,7 +48,7 @@ class Converter {
                          {node_.outputs[i]},
                          {},
                          node_.loc});
-    return LoopSweep::Action::Drop;
+    return Sweep::Action::Drop;
   }
 
  private:
@@ -80,7 +81,7 @@ class Converter {
     return true;
   }
 
-  LoopSweep& sweep_;
+  Sweep& sweep_;
   const Node& node_;
   graph::IfParts parts_;
 };
@@ -91,7 +92,7 @@ PassDef pass_convert_ifs() {
   return {.name = "convert-ifs",
           .summary = "computes both arms of small branches and chooses",
           .run = [](const graph::FunctionPtr& f, PassContext& c) -> Result<graph::FunctionPtr> {
-            LoopSweep sweep(f, c.ctx, "core.if");
+            Sweep sweep(f, c.ctx, "core.if");
             return sweep.run([&](Node& n) { return Converter(sweep, n).run(); });
           }};
 }

@@ -19,8 +19,8 @@
 #include "ops/op.h"
 #include "passes/pass.h"
 #include "passes/rewrite/liveness.h"
-#include "passes/rewrite/loop_sweep.h"
 #include "passes/rewrite/substitute.h"
+#include "passes/rewrite/sweep.h"
 
 namespace pliant::passes {
 namespace {
@@ -69,10 +69,7 @@ std::vector<int64_t> integers(const graph::ConstantData& c) {
 class Folder {
  public:
   Folder(const graph::FunctionPtr& f, const PassContext& c)
-      : f_(f), ctx_(c.ctx), sweep_(f, c.ctx, ""), results_(f->results.begin(), f->results.end()) {
-    graph::for_each_node(*f, [&](const Node& n) {
-      if (n.op == "core.const") constants_[n.outputs[0]] = n.attrs.constant("value");
-    });
+      : ctx_(c.ctx), sweep_(f, c.ctx), results_(f->results.begin(), f->results.end()) {
     // Callers know the result types of other functions.
     if (c.functions == nullptr || c.functions->empty() || c.functions->front()->name == f->name) return;
     for (ValueId v : f->results)
@@ -82,11 +79,11 @@ class Folder {
   }
 
   Result<graph::FunctionPtr> run() {
-    graph::FunctionPtr out = TRY(sweep_.run([&](Node& n) -> Result<LoopSweep::Action> {
+    graph::FunctionPtr out = TRY(sweep_.run([&](Node& n) -> Result<Sweep::Action> {
       if (n.op == "core.if") return fold_if(n);
       if (n.op == "core.loop") return fold_loop(n);
       if (n.op == "core.read_dims") return fold_sizes(n);
-      return LoopSweep::Action::Keep;
+      return Sweep::Action::Keep;
     }));
     return sizes_.empty() ? out : with_sizes(*out, sizes_, ctx_);
   }
@@ -95,9 +92,9 @@ class Folder {
   const Type& type(ValueId v) const { return sweep_.type(v); }
 
   std::optional<bool> truth(ValueId v) const {
-    auto at = constants_.find(v);
-    if (at == constants_.end() || at->second->dtype != DType::Bool || element_count(*at->second) != 1) return std::nullopt;
-    return *at->second->data != std::byte{0};
+    const graph::ConstantPtr c = sweep_.constant(v);
+    if (c == nullptr || c->dtype != DType::Bool || element_count(*c) != 1) return std::nullopt;
+    return *c->data != std::byte{0};
   }
   std::optional<bool> truth(Dim d) const {
     const expr::Interval range = ctx_.range(d);
@@ -105,42 +102,42 @@ class Folder {
     return range.lo == 0 && range.hi == 0 ? std::optional(false) : std::nullopt;
   }
 
-  Result<LoopSweep::Action> fold_if(const Node& n) {
+  Result<Sweep::Action> fold_if(const Node& n) {
     const graph::IfParts parts = graph::if_parts(n);
     const std::optional<bool> holds = parts.cond ? truth(*parts.cond) : truth(parts.condition);
-    if (!holds) return LoopSweep::Action::Keep;
+    if (!holds) return Sweep::Action::Keep;
     const Region& arm = *holds ? *parts.then : *parts.otherwise;
-    if (graph::diverges(arm) || !may_give(n.outputs, arm.results)) return LoopSweep::Action::Keep;
+    if (graph::diverges(arm) || !may_give(n.outputs, arm.results)) return Sweep::Action::Keep;
     for (const Node& inner : arm.nodes) sweep_.append(inner);
     TRY(give(n, n.outputs, arm.results));
-    return LoopSweep::Action::Drop;
+    return Sweep::Action::Drop;
   }
 
-  Result<LoopSweep::Action> fold_loop(const Node& n) {
+  Result<Sweep::Action> fold_loop(const Node& n) {
     const graph::LoopParts loop = graph::loop_parts(n);
     const std::optional<bool> starts = loop.condition == kNoValue ? true : truth(loop.condition);
     const bool never = starts == false || (loop.trip && ctx_.range(*loop.trip).hi <= 0);
     if (never) return drop_loop(n, loop);
-    if (starts != true || graph::diverges(*loop.body)) return LoopSweep::Action::Keep;
+    if (starts != true || graph::diverges(*loop.body)) return Sweep::Action::Keep;
     const bool once = loop.trip && loop.trip->is_const(1);
     const bool stops = truth(loop.next_condition()) == false && (!loop.trip || ctx_.range(*loop.trip).lo >= 1);
-    return once || stops ? run_once(n, loop) : LoopSweep::Action::Keep;
+    return once || stops ? run_once(n, loop) : Sweep::Action::Keep;
   }
 
   // A number that the symbol cannot be is left to the run, which reports it.
-  Result<LoopSweep::Action> fold_sizes(const Node& n) {
-    auto at = constants_.find(n.inputs[0]);
+  Result<Sweep::Action> fold_sizes(const Node& n) {
+    const graph::ConstantPtr c = sweep_.constant(n.inputs[0]);
     const std::vector<Dim> symbols = n.attrs.dims_or("symbols", {});
-    if (at == constants_.end() || (at->second->dtype != DType::I64 && at->second->dtype != DType::I32) ||
-        element_count(*at->second) != static_cast<int64_t>(symbols.size()))
-      return LoopSweep::Action::Keep;
-    const std::vector<int64_t> values = integers(*at->second);
+    if (c == nullptr || (c->dtype != DType::I64 && c->dtype != DType::I32) ||
+        element_count(*c) != static_cast<int64_t>(symbols.size()))
+      return Sweep::Action::Keep;
+    const std::vector<int64_t> values = integers(*c);
     for (size_t k = 0; k < symbols.size(); ++k) {
       const expr::Interval range = ctx_.range(symbols[k]);
-      if (is_kept(symbols[k]) || values[k] < range.lo || values[k] > range.hi) return LoopSweep::Action::Keep;
+      if (is_kept(symbols[k]) || values[k] < range.lo || values[k] > range.hi) return Sweep::Action::Keep;
     }
     for (size_t k = 0; k < symbols.size(); ++k) add_size(sizes_, *symbols[k].as_symbol(), ctx_.constant(values[k]));
-    return LoopSweep::Action::Drop;
+    return Sweep::Action::Drop;
   }
 
   static std::vector<ValueId> init(const Node& n) { return {n.inputs.begin() + 1, n.inputs.end()}; }
@@ -148,10 +145,10 @@ class Folder {
     return {n.outputs.begin(), n.outputs.begin() + static_cast<ptrdiff_t>(loop.carried)};
   }
 
-  Result<LoopSweep::Action> drop_loop(const Node& n, const graph::LoopParts& loop) {
-    if (!may_give(outputs(n, loop), init(n)) || is_kept(loop.count)) return LoopSweep::Action::Keep;
+  Result<Sweep::Action> drop_loop(const Node& n, const graph::LoopParts& loop) {
+    if (!may_give(outputs(n, loop), init(n)) || is_kept(loop.count)) return Sweep::Action::Keep;
     for (size_t j = 0; j < loop.scans; ++j)
-      if (is_kept(n.outputs[loop.carried + j])) return LoopSweep::Action::Keep;
+      if (is_kept(n.outputs[loop.carried + j])) return Sweep::Action::Keep;
     define(loop.count, ctx_.constant(0));
     TRY(give(n, outputs(n, loop), init(n)));
     for (size_t j = 0; j < loop.scans; ++j) {
@@ -164,17 +161,17 @@ class Folder {
           graph::make_constant(t.dtype, {}, &zero, static_cast<size_t>(byte_size(t.dtype))), n.loc);
       replace(scan, TRY(make("array.full", {{"shape", empty.shape}}, {scalar}, n.loc)));
     }
-    return LoopSweep::Action::Drop;
+    return Sweep::Action::Drop;
   }
 
-  Result<LoopSweep::Action> run_once(const Node& n, const graph::LoopParts& loop) {
-    if (!may_give(loop.body->params, init(n)) || is_kept(loop.count)) return LoopSweep::Action::Keep;
+  Result<Sweep::Action> run_once(const Node& n, const graph::LoopParts& loop) {
+    if (!may_give(loop.body->params, init(n)) || is_kept(loop.count)) return Sweep::Action::Keep;
     std::vector<ValueId> next, scans;
     for (size_t i = 0; i < loop.carried; ++i) next.push_back(loop.next(i));
     for (size_t j = 0; j < loop.scans; ++j) scans.push_back(loop.scan(j));
-    if (!may_give(outputs(n, loop), next)) return LoopSweep::Action::Keep;
+    if (!may_give(outputs(n, loop), next)) return Sweep::Action::Keep;
     for (size_t j = 0; j < loop.scans; ++j)
-      if (is_kept(n.outputs[loop.carried + j])) return LoopSweep::Action::Keep;
+      if (is_kept(n.outputs[loop.carried + j])) return Sweep::Action::Keep;
     define(loop.count, ctx_.constant(1));
     add_size(sizes_, *loop.index.as_symbol(), ctx_.constant(0));
     Renames params;
@@ -193,7 +190,7 @@ class Folder {
       const graph::Shape wanted = substituted(type(scan), sizes_).tensor()->shape;
       replace(scan, TRY(make("array.reshape", {{"shape", wanted}}, {scans[j]}, n.loc)));
     }
-    return LoopSweep::Action::Drop;
+    return Sweep::Action::Drop;
   }
 
   // A size of an output that is defined by its node.
@@ -255,11 +252,9 @@ class Folder {
     return TRY(ops::append_node(sweep_.builder(), ctx_, op, std::move(attrs), std::move(inputs), 1, loc))[0];
   }
 
-  graph::FunctionPtr f_;
   expr::Context& ctx_;
-  LoopSweep sweep_;
+  Sweep sweep_;
   std::unordered_set<ValueId> results_;
-  std::unordered_map<ValueId, graph::ConstantPtr> constants_;
   std::unordered_set<expr::SymbolId> kept_;
   expr::DimMap sizes_;
 };

@@ -12,7 +12,7 @@
 #include "ops/op.h"
 #include "passes/pass.h"
 #include "passes/rewrite/liveness.h"
-#include "passes/rewrite/loop_sweep.h"
+#include "passes/rewrite/sweep.h"
 
 namespace pliant::passes {
 namespace {
@@ -42,12 +42,11 @@ std::vector<int64_t> inverse(const std::vector<int64_t>& perm) {
 
 class Turner {
  public:
-  Turner(LoopSweep& sweep, Node& loop)
-      : sweep_(sweep), loop_(loop), body_(loop.regions[0]), parts_(graph::loop_parts(loop)) {}
+  Turner(Sweep& sweep, Node& loop) : sweep_(sweep), loop_(loop), body_(loop.regions[0]), parts_(graph::loop_parts(loop)) {}
 
-  Result<LoopSweep::Action> run() {
+  Result<Sweep::Action> run() {
     if (!graph::diverges(*parts_.body)) find();
-    if (growths_.empty()) return LoopSweep::Action::Keep;
+    if (growths_.empty()) return Sweep::Action::Keep;
     graph::FunctionBuilder& b = sweep_.builder();
     for (const Growth& g : growths_) {
       ValueId init = parts_.init(loop_, g.carried);
@@ -66,7 +65,7 @@ class Turner {
       std::vector<int64_t> perm = inverse(to_front(g.axis, rank_of(g)));
       b.append(Node{"array.transpose", {{"perm", perm}}, {loop_.outputs[g.carried]}, {old}, {}, loop_.loc});
     }
-    return LoopSweep::Action::Drop;
+    return Sweep::Action::Drop;
   }
 
  private:
@@ -138,7 +137,7 @@ class Turner {
     return b.end_region(std::move(results));
   }
 
-  LoopSweep& sweep_;
+  Sweep& sweep_;
   Node& loop_;
   std::shared_ptr<const Region> body_;  // as it was: `parts_` looks at it
   graph::LoopParts parts_;
@@ -151,7 +150,7 @@ PassDef pass_grow_outermost() {
   return {.name = "grow-outermost",
           .summary = "carries what grows with its growing axis outermost",
           .run = [](const graph::FunctionPtr& f, PassContext& c) -> Result<graph::FunctionPtr> {
-            LoopSweep sweep(f, c.ctx);
+            Sweep sweep(f, c.ctx, "core.loop");
             auto turned = TRY(sweep.run([&](Node& loop) { return Turner(sweep, loop).run(); }));
             return turned == f ? f : without_dead_nodes(turned, c.ctx);
           }};

@@ -10,8 +10,8 @@
 
 #include "ops/op.h"
 #include "passes/pass.h"
-#include "passes/rewrite/loop_sweep.h"
 #include "passes/rewrite/substitute.h"
+#include "passes/rewrite/sweep.h"
 
 namespace pliant::passes {
 namespace {
@@ -27,10 +27,10 @@ constexpr int64_t kMostNodes = 256;  // of all copies
 
 class Unroller {
  public:
-  Unroller(LoopSweep& sweep, const Node& loop) : sweep_(sweep), loop_(loop), parts_(graph::loop_parts(loop)) {}
+  Unroller(Sweep& sweep, const Node& loop) : sweep_(sweep), loop_(loop), parts_(graph::loop_parts(loop)) {}
 
-  Result<LoopSweep::Action> run() {
-    if (!may_unroll()) return LoopSweep::Action::Keep;
+  Result<Sweep::Action> run() {
+    if (!may_unroll()) return Sweep::Action::Keep;
     std::vector<ValueId> carried(loop_.inputs.begin() + 1, loop_.inputs.end());
     std::vector<std::vector<ValueId>> scans(parts_.scans);
     for (int64_t i = 0; i < parts_.trip->const_value(); ++i) carried = TRY(iteration(i, carried, scans));
@@ -109,7 +109,7 @@ class Unroller {
   }
 
   // A result of the function keeps memory of its own, and types stay as they were declared.
-  Result<LoopSweep::Action> finish(const std::vector<ValueId>& values) {
+  Result<Sweep::Action> finish(const std::vector<ValueId>& values) {
     for (size_t i = 0; i < values.size(); ++i) {
       ValueId old = loop_.outputs[i], by = values[i];
       const graph::Type& type = sweep_.type(old);
@@ -122,10 +122,10 @@ class Unroller {
       const std::string& name = sweep_.builder().peek().values[old].name;
       if (!name.empty() && sweep_.builder().peek().values[by].name.empty()) sweep_.builder().set_name(by, name);
     }
-    return LoopSweep::Action::Drop;
+    return Sweep::Action::Drop;
   }
 
-  LoopSweep& sweep_;
+  Sweep& sweep_;
   const Node& loop_;
   graph::LoopParts parts_;
 };
@@ -136,7 +136,7 @@ PassDef pass_unroll_loops() {
   return {.name = "unroll-loops",
           .summary = "writes loops of a few known iterations out",
           .run = [](const graph::FunctionPtr& f, PassContext& c) -> Result<graph::FunctionPtr> {
-            LoopSweep sweep(f, c.ctx);
+            Sweep sweep(f, c.ctx, "core.loop");
             return sweep.run([&](Node& loop) { return Unroller(sweep, loop).run(); });
           }};
 }

@@ -2,16 +2,19 @@
 
 #include <algorithm>
 
+#include "graph/visit.h"
 #include "ops/op.h"
 
 namespace pliant::passes {
 
+using graph::Dim;
 using graph::Node;
 using graph::ValueId;
 
-Sweep::Sweep(const graph::FunctionPtr& f, expr::Context& ctx)
+Sweep::Sweep(const graph::FunctionPtr& f, expr::Context& ctx, std::string op)
     : f_(f),
       ctx_(ctx),
+      op_(std::move(op)),
       builder_(graph::FunctionBuilder::rewriting(*f)),
       uses_(f->values.size(), 0),
       is_result_(f->values.size(), false) {
@@ -26,6 +29,27 @@ Sweep::Sweep(const graph::FunctionPtr& f, expr::Context& ctx)
   });
   count(f->results);
   for (ValueId v : f->results) is_result_[v] = true;
+  for (ValueId v : f->params) learn(f->values[v].type);
+}
+
+void Sweep::learn(expr::SymbolId s) {
+  if (known_.insert(s).second) learned_.push_back(s);
+}
+
+void Sweep::learn(Dim d) {
+  for (expr::SymbolId s : expr::symbols_of(d)) learn(s);
+}
+
+void Sweep::learn(const graph::Type& t) {
+  graph::for_each_dim(t, [&](Dim d) { learn(d); });
+}
+
+void Sweep::learn(const Node& n) {
+  for (ValueId v : n.outputs)
+    if (v != graph::kNoValue) learn(type(v));
+  if (n.op == "core.read_dims")
+    for (const auto& [name, value] : n.attrs.all()) graph::for_each_dim(value, [&](Dim d) { learn(d); });
+  if (n.op == "core.loop") learn(graph::loop_parts(n).count);
 }
 
 const Node* Sweep::def(ValueId v) const {
@@ -48,15 +72,44 @@ uint32_t Sweep::uses(ValueId v) const { return v < uses_.size() ? uses_[v] : 0; 
 
 bool Sweep::is_result(ValueId v) const { return v < is_result_.size() && is_result_[v]; }
 
+bool Sweep::is_counted(const graph::LoopParts& loop) const {
+  if (!loop.trip || loop.condition != graph::kNoValue || graph::diverges(*loop.body)) return false;
+  const graph::ConstantPtr c = constant(loop.next_condition());
+  return c != nullptr && c->dtype == DType::Bool && element_count(*c) == 1 && *c->data != std::byte{0};
+}
+
+bool Sweep::is_known(expr::SymbolId s) const {
+  return known_.count(s) != 0 || ctx_.info(s).origin.kind == expr::Origin::Kind::InputValue;
+}
+
+bool Sweep::is_known(Dim d) const {
+  const std::vector<expr::SymbolId> symbols = expr::symbols_of(d);
+  return std::all_of(symbols.begin(), symbols.end(), [&](expr::SymbolId s) { return is_known(s); });
+}
+
+bool Sweep::has_known_dims(const Node& n) const {
+  bool known = true;
+  auto look = [&](Dim d) { known = known && is_known(d); };
+  for (const auto& [name, value] : n.attrs.all()) graph::for_each_dim(value, look);
+  for (ValueId v : n.outputs)
+    if (v != graph::kNoValue) graph::for_each_dim(type(v), look);
+  for (const auto& r : n.regions) {
+    for (ValueId v : r->params) graph::for_each_dim(type(v), look);
+    for (const Node& inner : r->nodes) known = known && has_known_dims(inner);
+  }
+  return known;
+}
+
 ValueId Sweep::renamed(ValueId v) const {
-  auto it = renames_.find(v);
-  return it == renames_.end() ? v : it->second;
+  for (auto it = renames_.find(v); it != renames_.end(); it = renames_.find(v)) v = it->second;
+  return v;
 }
 
 void Sweep::index_new_nodes(size_t from) {
   const std::vector<Node>& nodes = builder_.current_nodes();
   for (size_t i = from; i < nodes.size(); ++i) {
     const Node& n = kept_.emplace_back(nodes[i]);
+    learn(n);
     for (ValueId v : n.outputs) {
       defs_[v] = &n;
       depths_[v] = builder_.open_regions();
@@ -112,15 +165,25 @@ void Sweep::replace(ValueId old, ValueId by) {
   changed_ = true;
 }
 
-Result<Node> Sweep::with_new_regions(Node n, const Visit& visit) {
+void Sweep::append(Node n) {
+  const size_t before = builder_.current_nodes().size();
+  builder_.append(std::move(n));
+  index_new_nodes(before);
+}
+
+Status Sweep::with_new_regions(Node& n, const Visit& visit) {
   for (auto& region : n.regions) {
+    const size_t outside = learned_.size();
     builder_.begin_region(region->params);
+    for (ValueId v : region->params) learn(type(v));
+    if (n.op == "core.loop") learn(*graph::loop_parts(n).index.as_symbol());
     TRY(walk(region->nodes, visit));
     std::vector<ValueId> results;
     for (ValueId v : region->results) results.push_back(renamed(v));
     region = builder_.end_region(std::move(results));
+    for (; learned_.size() > outside; learned_.pop_back()) known_.erase(learned_.back());
   }
-  return n;
+  return ok();
 }
 
 Status Sweep::walk(const std::vector<Node>& nodes, const Visit& visit) {
@@ -129,10 +192,12 @@ Status Sweep::walk(const std::vector<Node>& nodes, const Visit& visit) {
     for (ValueId& v : n.inputs) {
       if (v != graph::kNoValue) v = renamed(v);
     }
-    n = TRY(with_new_regions(std::move(n), visit));
-    if (TRY(visit(n)) == Action::Drop) continue;
-    size_t before = builder_.current_nodes().size();
-    builder_.append(std::move(n));
+    TRY(with_new_regions(n, visit));
+    const size_t before = builder_.current_nodes().size();
+    Action action = Action::Keep;
+    if (op_.empty() || n.op == op_) action = TRY(visit(n));
+    changed_ = changed_ || action != Action::Keep;
+    if (action != Action::Drop) builder_.append(std::move(n));
     index_new_nodes(before);
   }
   return ok();
