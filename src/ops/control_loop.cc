@@ -66,6 +66,11 @@ class LoopBuilder {
   const Dim& init_dim(size_t i, size_t k) const { return type(spec_.init[i]).tensor()->shape[k]; }
   SymbolId index() const { return *index_.as_symbol(); }
 
+  std::string named(ValueId v) const {
+    const std::string& name = b_.peek().value(v).name;
+    return name.empty() ? "" : " ('" + name + "')";
+  }
+
   bool set_all_fresh() {
     bool any = false;
     for (auto& axes : axes_)
@@ -130,9 +135,11 @@ class LoopBuilder {
       }
       bool fits = h != nullptr && w != nullptr && h->dtype == w->dtype && h->shape.size() == w->shape.size();
       if (!fits)
-        return make_error("carried-type", describe(loc_),
-                          "carried value " + std::to_string(i) + " starts as " + print(type(spec_.init[i])) +
-                              " but becomes " + print(have) + " in the body");
+        return make_error(
+            "carried-type", describe(loc_),
+            "carried value " + std::to_string(i) + named(params_[i]) + " starts as " + print(type(spec_.init[i])) +
+                " but becomes " + print(have) +
+                " in the body; what a loop carries keeps its rank and element type: give it those before the loop");
       for (size_t k = 0; k < h->shape.size(); ++k) changed |= promote_axis(axes_[i][k], w->shape[k], h->shape[k]);
     }
     return changed;

@@ -7,7 +7,7 @@ import typing
 import numpy as np
 import onnxruntime
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 import models
 import pliant
@@ -139,7 +139,7 @@ MODELS = {
         [{"x": ramp(1, 3, 1), "axes": i64(*a)} for a in ((0, 2), (-1, 0))],
         (("y", F32, ["p"]),),
         refused=[{"x": ramp(1, 3, 1), "axes": i64(0)}],
-        message="the axes to drop",
+        message="the axes to drop|input \"axes\" axis 0 is 1",
     ),
     "unsqueeze_axes_declared": Model(
         [("x", F32, ["a", "b"]), AXES],
@@ -147,7 +147,7 @@ MODELS = {
         [{"x": ramp(2, 3), "axes": i64(*a)} for a in ((0, 2), (-1, 0), (3, 1))],
         (("y", F32, ["p", "q", "r", "s"]),),
         refused=[{"x": ramp(2, 3), "axes": i64(0)}],
-        message="the axes to add",
+        message="the axes to add|input \"axes\" axis 0 is 1",
     ),
     "reshape_branches": Model([X, C], two_lengths("Reshape", before=("x",), lengths=([-1], [2, -1])), flags(x=ramp(2, 3, 4))),
     "reshape_three_lengths": Model(
@@ -159,7 +159,7 @@ MODELS = {
         [{"x": ramp(2, 3, 4), "shape": i64(*s)} for s in ((2, 12), (-1, 3), (0, -1), (24, 1))],
         (("y", F32, ["p", "q"]),),
         refused=[{"x": ramp(2, 3, 4), "shape": i64(24)}],
-        message="the new shape must have 2 elements but has 1",
+        message="the new shape must have 2 elements but has 1|input \"shape\" axis 0 is 1",
     ),
     "expand_branches": Model(
         [("x", F32, ["a", "b"]), C], two_lengths("Expand", before=("x",), lengths=([3, 1], [2, 1, 3])), flags(x=ramp(1, 3))
@@ -173,7 +173,7 @@ MODELS = {
         one("Pad", "x", "shape"),
         [{"x": ramp(2, 3), "shape": i64(*p)} for p in ((1, 0, 0, 2), (0, 0, 0, 0))],
         refused=[{"x": ramp(2, 3), "shape": i64(1, 2)}],
-        message="the pads must have 4 elements but has 2",
+        message="the pads must have 4 elements but has 2|input \"shape\" axis 0 is 2",
     ),
     "reduce_axes_kept": Model(
         [X, AXES], one("ReduceSum", "x", "axes"), [{"x": ramp(2, 3, 4), "axes": i64(*a)} for a in ((0,), (-1, 1), (2, 0, 1), ())]
@@ -194,7 +194,7 @@ MODELS = {
         [{"x": ramp(2, 3, 4), "axes": i64(*a)} for a in ((0, 1), (-1, 0))],
         (("y", F32, ["p"]),),
         refused=[{"x": ramp(2, 3, 4), "axes": i64(1)}],
-        message="the axes to reduce",
+        message="the axes to reduce|input \"axes\" axis 0 is 1",
     ),
 }
 
@@ -246,3 +246,65 @@ def test_bounded_lengths_are_told_apart():
     for shape in ((24,), (4, -1), (2, 0, -1)):
         want = ramp(2, 3, 4).reshape([d or 3 for d in shape])
         np.testing.assert_array_equal(exe.run({"x": ramp(2, 3, 4), "shape": i64(*shape)})["y"], want)
+
+
+def loop_body(nodes, state, outputs=()):
+    """A body of these nodes, which give `state` from `s` and more outputs; it goes on as long as `go` says."""
+    inputs = [helper.make_tensor_value_info("i", I64, []), helper.make_tensor_value_info("go", BOOL, [])]
+    inputs += [helper.make_tensor_value_info("s", F32, None)]
+    results = [helper.make_tensor_value_info("on", BOOL, []), helper.make_tensor_value_info(state, F32, None)]
+    results += [helper.make_tensor_value_info(name, F32, ["r"]) for name in outputs]
+    return helper.make_graph([helper.make_node("Identity", ["go"], ["on"]), *nodes], "body", inputs, results)
+
+
+def accumulate(g):
+    """A sum that begins as a scalar and has the shape of x from the first iteration on."""
+    nodes = [
+        helper.make_node("Cast", ["i"], ["number"], to=F32),
+        helper.make_node("Mul", ["x", "number"], ["part"]),
+        helper.make_node("Add", ["s", "part"], ["sum"]),
+        helper.make_node("Add", ["sum", "part"], ["row"]),
+    ]
+    body = loop_body(nodes, "sum", ["row"])
+    return g("Loop", "trip", "c", g.constant(np.float32(0.5)), outputs=2, name="loop", body=body)
+
+
+def test_a_carried_value_settles_after_one_iteration():
+    g = models.Graph()
+    total, rows = accumulate(g)
+    g("Identity", total, name="y")
+    g("Identity", rows, name="rows")
+    inputs = [("x", F32, ["n"]), ("trip", I64, []), C]
+    model = g.model(inputs, [("y", F32, None), ("rows", F32, None)], opset=18)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    exe = pliant.compile(model, progress=False)
+    for trip in (0, 1, 2, 5):
+        for c in (True, False):
+            feed = {"x": ramp(3), "trip": np.array(trip, np.int64), "c": np.array(c)}
+            want, want_rows = session.run(None, feed)
+            got = exe.run(feed)
+            np.testing.assert_array_equal(got["y"], want)
+            assert got["y"].shape == want.shape
+            if want_rows.size:
+                np.testing.assert_array_equal(got["rows"], want_rows)
+            assert len(got["rows"]) == len(want_rows)
+
+
+@pytest.mark.parametrize("trip", [0, 1, 3])
+def test_a_carried_value_of_ever_more_axes(trip):
+    g = models.Graph()
+    body = loop_body([helper.make_node("Unsqueeze", ["s", "zero"], ["t"])], "t")
+    g.initializers.append(numpy_helper.from_array(i64(0), "zero"))
+    g("Loop", g.constant(np.int64(trip)), "", "x", name="y", body=body)
+    exe = pliant.compile(g.model([("x", F32, ["n"])], [("y", F32, None)], opset=18), progress=False)
+    assert exe.run({"x": ramp(4)})["y"].shape == (1,) * trip + (4,)
+
+
+def test_a_carried_value_that_never_settles_is_refused():
+    g = models.Graph()
+    body = loop_body([helper.make_node("Unsqueeze", ["s", "zero"], ["t"])], "t")
+    g.initializers.append(numpy_helper.from_array(i64(0), "zero"))
+    g("Loop", "trip", "", "x", name="y", body=body)
+    message = r"node \"y\".*carried value 0 \('s'\) starts as f32\[n\] but becomes f32\[1, n\].*before the loop"
+    with pytest.raises(pliant.CompileError, match=message):
+        pliant.compile(g.model([("x", F32, ["n"]), ("trip", I64, [])], [("y", F32, None)], opset=18), progress=False)

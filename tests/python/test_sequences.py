@@ -370,3 +370,59 @@ def test_the_backend_runs_single_nodes():
     onnx_backend = pytest.importorskip("pliant.backend")
     node = onnx.helper.make_node("SequenceInsert", ["s", "x"], ["y"])
     same(SEQ + [SEQ[0]], onnx_backend.run_node(node, [SEQ, SEQ[0]])[0])
+
+
+READS_NOTHING = """m (bool c, int64 n, float[k, 3] x) => (float[a, 3] y) {
+    empty = SequenceEmpty()
+    zero = Constant<value_int = 0>()
+    y = If(c) <then_branch = t () => (float[b, 3] u) { u = SequenceAt(empty, zero) },
+               else_branch = e () => (float[d, 3] v) { v = Identity(x) }> }"""
+
+
+def test_elements_of_what_is_always_empty_fail_where_they_are_read():
+    x = np.ones((2, 3), np.float32)
+    exe = build(READS_NOTHING)
+    np.testing.assert_array_equal(exe.run({"c": np.array(False), "n": i64(0), "x": x})["y"], x)
+    with pytest.raises(pliant.RunError, match='node "u".*always empty'):
+        exe.run({"c": np.array(True), "n": i64(0), "x": x})
+    for read in ("SequenceAt(empty, n)", "ConcatFromSequence<axis = 0>(empty)"):
+        exe = build(f"""m (int64 n, float[k, 3] x) => (float[k, 3] y, seq(float[b]) s, int64 z) {{
+            empty = SequenceEmpty()
+            w = {read}
+            y = Add(w, x)
+            s = SequenceInsert(empty, y)
+            z = SequenceLength(s) }}""")
+        with pytest.raises(pliant.RunError, match='node "w".*always empty'):
+            exe.run({"n": i64(0), "x": x})
+
+
+def test_a_loop_that_reads_what_is_always_empty_fails_in_its_first_iteration():
+    text = """m (int64 n, bool c, float[k, 3] x) => (float[a, 3] y, float[m, p, 3] rows) {
+        empty = SequenceEmpty()
+        y, rows = Loop(n, c, x) <body = b (int64 i, bool go, float[d, 3] acc) => (bool on, float[e, 3] next, float[q, 3] row) {
+            on = Identity(go)
+            next = SequenceAt(empty, i)
+            row = Identity(acc) }> }"""
+    exe = build(text)
+    x = np.ones((2, 3), np.float32)
+    for n, c in ((0, True), (3, False), (-1, False)):
+        got = exe.run({"n": i64(n), "c": np.array(c), "x": x})
+        np.testing.assert_array_equal(got["y"], x)
+        assert len(got["rows"]) == 0
+    with pytest.raises(pliant.RunError, match='node "y".*can not run: node "next".*always empty'):
+        exe.run({"n": i64(1), "c": np.array(True), "x": x})
+
+
+def test_what_is_empty_in_the_first_iteration_only_is_read_later():
+    check("""m (int64 n, float[k, 3] x) => (float[a, 3] y, seq(float[b, 3]) s) {
+        empty = SequenceEmpty()
+        zero = Constant<value_int = 0>()
+        y, s = Loop(n, , x, empty) <body = b (int64 i, bool c, float[d, 3] acc, seq(float[e, 3]) l)
+                                       => (bool c2, float[f, 3] next, seq(float[g, 3]) l2) {
+            c2 = Identity(c)
+            next = Loop(i, , acc) <body = inner (int64 j, bool d, float[h, 3] t) => (bool d2, float[o, 3] t2) {
+                d2 = Identity(d)
+                first = SequenceAt(l, zero)
+                t2 = Add(t, first) }>
+            l2 = SequenceInsert(l, next) }> }""",
+          *[{"n": i64(n), "x": np.ones((2, 3), np.float32)} for n in (0, 1, 2, 4)])

@@ -226,6 +226,16 @@ Error Conversion::undecided(Dim condition, const std::string& id, const std::str
   return fail(id, message);
 }
 
+Error Conversion::always_fails(const std::string& message) {
+  state_.failing[describe(loc)] = loc;
+  return fail("always-fails", message);
+}
+
+bool always_fails(const Error& e) {
+  return !e.diagnostics.empty() &&
+         std::all_of(e.diagnostics.begin(), e.diagnostics.end(), [](const Diagnostic& d) { return d.id == "always-fails"; });
+}
+
 Result<Dim> Conversion::dim(size_t i, const std::string& what) {
   std::vector<Dim> v = TRY(dims(i, what, {.expected = 1}));
   if (v.size() != 1) return fail("wrong-count", what + " must be one number but has " + std::to_string(v.size()));

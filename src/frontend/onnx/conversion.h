@@ -69,6 +69,7 @@ struct ImportState {
   Facts facts{};
   // What the node being converted has to know: it is imported once where this holds and once where it does not.
   std::optional<Dim> undecided{};
+  std::map<std::string, LocPtr> failing{};  // nodes that fail whenever they run, by how messages name them
   uint32_t region_count = 0;
   bool is_open(uint32_t region) const;
   void enter_region() { regions.push_back({++region_count, {}}); }
@@ -136,6 +137,8 @@ class Conversion {
   // The node can not be converted without knowing whether the condition holds: what to return. The error is reported where
   // the node cannot be imported for both cases. Nothing may have been required before.
   Error undecided(Dim condition, const std::string& id, const std::string& message);
+  // The node fails whenever it runs: what to return. It is no fault of a model whose run does not come here.
+  Error always_fails(const std::string& message);
   // The rank that the model declares for output k, in the graph around the node or where that graph gives it on.
   std::optional<int64_t> declared_rank(size_t k) const;
 
@@ -187,6 +190,8 @@ class Conversion {
   std::optional<Error> attr_error_;
 };
 
+// Whether it is no more than that some node fails whenever it runs.
+bool always_fails(const Error& e);
 // The graph value of `v`, made where the builder stands if there is none yet.
 ValueId materialise(ImportState& state, Value& v);
 // Appends a node and its obligations; errors carry the location.

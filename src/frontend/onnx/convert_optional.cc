@@ -28,7 +28,10 @@ Refs optional_get_element(Conversion& c) {
   if (graph::optional_element(c.value(0).type) == nullptr) return one(c.ref(0));
   if (const Parts* p = parts(c, 0); p != nullptr && p->is_present) return one(p->elements[0]);
   Attrs attrs;
-  if (graph::optional_element(c.value(0).type)->tensor() != nullptr) add_rank(c, 0, attrs);
+  if (graph::optional_element(c.value(0).type)->tensor() != nullptr) {
+    if (holds_nothing(c, 0)) return c.always_fails("the optional never holds a tensor");
+    add_rank(c, 0, attrs);
+  }
   return one(c, TRY(c.append("opt.get", std::move(attrs), {c.in(0)})));
 }
 

@@ -113,6 +113,7 @@ Refs sequence_at(Conversion& c) {
   if (const Parts* p = parts(c, 0)) {
     if (auto at = place(c, 1, p->elements.size(), -1)) return one(p->elements[*at]);
   }
+  if (holds_nothing(c, 0)) return c.always_fails("an element is read from a sequence that is always empty");
   Attrs attrs;
   Values inputs{c.in(0)};
   add_position(c, 1, attrs, inputs);
@@ -137,6 +138,7 @@ Refs concat_from_sequence(Conversion& c) {
   TRY(require_sequence(c, 0));
   int64_t axis = c.int_attr("axis", 0);
   bool stacks = c.bool_attr("new_axis", false);
+  if (holds_nothing(c, 0)) return c.always_fails("there is nothing to join: the sequence is always empty");
   const Parts* p = parts(c, 0);
   if (p == nullptr || p->elements.empty() || graph::element_of(c.value(0).type).rank != graph::Rank::Known) {
     Attrs attrs{{"axis", axis}, {"new_axis", stacks}};

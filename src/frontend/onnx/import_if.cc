@@ -139,6 +139,7 @@ std::optional<Error> Importer::import_either(Conversion& c, const ops::Condition
 }
 
 void Importer::import_for_both(Conversion& c, std::string name, Dim condition, Error why, Frame& frame) {
+  state_.undecided.reset();
   // The node again, of the same name, in a graph of its own.
   GraphProto g;
   g.nodes.push_back(c.node);

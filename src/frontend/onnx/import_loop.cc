@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "frontend/onnx/importer.h"
+#include "frontend/onnx/order.h"
 #include "ops/control.h"
 
 namespace pliant::frontend::onnx {
@@ -96,10 +97,26 @@ class LoopImport {
     TRY(read_condition(spec));
     for (size_t i = 0; i < carried_; ++i) {
       if (!c_.has(2 + i)) return c_.fail("missing-input", "carried value " + std::to_string(i) + " has no initial value");
-      const Known* k = c_.known(2 + i);
+      init_.push_back(c_.ref(2 + i));
+    }
+    bind(TRY(iterate(spec)));
+    return ok();
+  }
+
+ private:
+  expr::Context& ctx() { return c_.ctx(); }
+  size_t scan_count() const { return body_.outputs.size() - 1 - carried_; }
+
+  // The iterations that are left, of which the first begins with `init_`.
+  Result<ops::LoopValues> iterate(ops::LoopSpec& spec) {
+    known_.clear();
+    steps_.clear();
+    spec.init.clear();
+    for (const ValueRef& v : init_) {
+      const Known* k = known_of_value(*v);
       known_.push_back(is_counted(k) ? std::optional(*k) : std::nullopt);
       steps_.emplace_back(k == nullptr ? 0 : k->elements.size(), ctx().constant(0));
-      spec.init.push_back(c_.in(2 + i));
+      spec.init.push_back(materialise(c_.state(), *v));
     }
     first_ = ctx().symbol_count();
     auto loop = ops::append_loop(
@@ -111,21 +128,130 @@ class LoopImport {
           return body;
         },
         c_.loc);
-    if (loop.ok()) {
-      bind(loop.value());
-      return ok();
-    }
+    if (loop.ok()) return loop;
+    if (always_fails(loop.error())) return fail_if_it_runs(spec, std::move(loop.error()));
+    if (!loop.error().diagnostics.empty() && loop.error().diagnostics[0].id == "carried-type")
+      return peel(spec, std::move(loop.error()));
     auto values =
         spec.trip ? importer_.values_of_no_iteration(c_, body_, *spec.trip, spec.init, scan_count()) : std::nullopt;
     if (!values) return std::move(loop.error());
-    auto scans = values->begin() + static_cast<int64_t>(carried_);
-    bind({{values->begin(), scans}, {scans, values->end()}, c_.num(0)});
-    return ok();
+    return without_iteration(std::move(*values));
   }
 
- private:
-  expr::Context& ctx() { return c_.ctx(); }
-  size_t scan_count() const { return body_.outputs.size() - 1 - carried_; }
+  ops::LoopValues without_iteration(Values values) const {
+    auto scans = values.begin() + static_cast<int64_t>(carried_);
+    return {{values.begin(), scans}, {scans, values.end()}, c_.num(0)};
+  }
+
+  const Known* known_of_value(Value& v) {
+    if (!v.known && v.constant)
+      if (auto k = known_of(*v.constant, ctx())) v.known = std::make_shared<Known>(std::move(*k));
+    return v.known.get();
+  }
+
+  // 1 where there is an iteration, else 0.
+  Result<Dim> has_iteration(const ops::LoopSpec& spec) {
+    Dim out = c_.num(1);
+    if (spec.trip) out = is_negative(-*spec.trip, ctx());
+    if (spec.condition == kNoValue) return out;
+    if (peeled_ > 0) return c_.fail("carried-type", "whether there is a second iteration is known in the run only");
+    return out * TRY(c_.dim(1, "the condition"));
+  }
+
+  // A carried value has another rank after the first iteration: that one stands before a loop of the others, where there is
+  // one. Whether there is decides the type of what the loop gives.
+  Result<ops::LoopValues> peel(ops::LoopSpec& spec, Error why) {
+    constexpr int64_t kMostPeeled = 8;
+    if (peeled_ == kMostPeeled) return why;
+    Result<Dim> condition = has_iteration(spec);
+    if (!condition.ok()) return why;
+    const std::optional<bool> holds = c_.decide(condition.value());
+    if (!holds) {
+      if (peeled_ == 0 && settles(spec)) c_.state().undecided = condition.value();
+      return why;
+    }
+    if (!*holds) {
+      auto values = importer_.values_of_no_iteration(c_, body_, c_.num(0), spec.init, scan_count());
+      if (!values) return why;
+      return without_iteration(std::move(*values));
+    }
+    return run_first(spec);
+  }
+
+  // Whether the carried values keep their ranks after the first iteration.
+  bool settles(const ops::LoopSpec& spec) {
+    const std::vector<ValueRef> init = init_;
+    c_.state().builder.begin_region({});
+    c_.state().enter_region();
+    const bool good = run_first(spec).ok();
+    c_.state().leave_region();
+    c_.state().builder.drop_region();
+    init_ = init;
+    peeled_ = 0;
+    return good;
+  }
+
+  Result<ops::LoopValues> run_first(const ops::LoopSpec& spec) {
+    std::vector<ValueRef> given = TRY(importer_.run_body(c_, body_, inputs(c_.num(0), spec.init, init_), scope_));
+    ++peeled_;
+    init_.assign(given.begin() + 1, given.begin() + 1 + static_cast<int64_t>(carried_));
+    Values rows;
+    for (size_t j = 0; j < scan_count(); ++j) {
+      const ValueId v = materialise(c_.state(), *given[1 + carried_ + j]);
+      graph::Shape shape = c_.shape_of(v);
+      shape.insert(shape.begin(), c_.num(1));
+      rows.push_back(TRY(c_.reshape(v, std::move(shape))));
+    }
+    ops::LoopSpec rest;
+    if (spec.trip) rest.trip = *spec.trip - 1;
+    const Known* goes_on = known_of_value(*given[0]);
+    auto constant = goes_on == nullptr ? std::nullopt : goes_on->ints();
+    if (constant && constant->size() == 1 && (*constant)[0] == 0) rest.trip = c_.num(0);
+    if (!constant || constant->size() != 1) {
+      rest.condition = materialise(c_.state(), *given[0]);
+      TRY(check_condition(rest.condition));
+    }
+    if (rest.trip && ctx().range(*rest.trip).hi <= 0) {
+      ops::LoopValues once{{}, std::move(rows), c_.num(0)};
+      for (const ValueRef& v : init_) once.carried.push_back(materialise(c_.state(), *v));
+      known_.assign(carried_, std::nullopt);
+      return once;
+    }
+    ops::LoopValues out = TRY(iterate(rest));
+    for (size_t j = 0; j < rows.size(); ++j)
+      out.scans[j] = TRY(c_.append("array.concat", Attrs{{"axis", int64_t{0}}}, {rows[j], out.scans[j]}));
+    return out;
+  }
+
+  // The first iteration fails, if there is one.
+  Result<ops::LoopValues> fail_if_it_runs(const ops::LoopSpec& spec, Error why) {
+    graph::FunctionBuilder& b = c_.state().builder;
+    const std::string message = "its body can not run: " + why.diagnostics[0].where + ": " + why.diagnostics[0].message;
+    bool declared = true;
+    ops::ArmFn fails = [&]() -> Result<std::optional<Values>> {
+      b.append(graph::Node{"core.fail", {{"message", message}}, {}, {}, {}, c_.loc});
+      return std::optional<Values>();
+    };
+    ops::ArmFn skips = [&]() -> Result<std::optional<Values>> {
+      auto values = importer_.values_of_no_iteration(c_, body_, c_.num(0), spec.init, scan_count());
+      declared = values.has_value();
+      return declared ? std::move(values) : std::optional<Values>();
+    };
+    std::optional<Dim> runs;
+    if (spec.trip) runs = is_negative(-*spec.trip, ctx());
+    ops::ArmFn enters = fails;
+    if (spec.condition != kNoValue)
+      enters = [&]() -> Result<std::optional<Values>> {
+        return std::optional(TRY(ops::append_if(b, ctx(), {.value = spec.condition, .dim = {}}, fails, skips, c_.loc)));
+      };
+    if (!runs && spec.condition == kNoValue) return why;
+    if (runs && c_.decide(*runs) == true && spec.condition == kNoValue) return why;
+    Result<Values> values = runs ? ops::append_if(b, ctx(), {.value = kNoValue, .dim = runs}, enters, skips, c_.loc)
+                                 : ops::append_if(b, ctx(), {.value = spec.condition, .dim = {}}, fails, skips, c_.loc);
+    if (!values.ok()) return std::move(values.error());
+    if (!declared) return c_.fail("malformed-model", "its body declares no types for its scan outputs");
+    return without_iteration(values.take());
+  }
 
   Status check_counts() {
     auto text = [](size_t n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); };
@@ -166,15 +292,18 @@ class LoopImport {
     return ok();
   }
 
-  // Values for the body's inputs.
-  std::vector<ValueRef> inputs(Dim index, const Values& params) {
+  // Values for the body's inputs in the iteration `index` of those that are left. Carried values that are not made anew
+  // stand in `given`.
+  std::vector<ValueRef> inputs(Dim index, const Values& params, const std::vector<ValueRef>& given = {}) {
     std::vector<ValueRef> out;
     out.push_back(make_known(body_.inputs[0].name,
-                             Known{DType::I64, declared_shape(body_.inputs[0]), {Element::make_int(index)}}, ctx(), c_.loc));
+                             Known{DType::I64, declared_shape(body_.inputs[0]), {Element::make_int(index + peeled_)}}, ctx(),
+                             c_.loc));
     out.push_back(make_known(body_.inputs[1].name,
                              Known{DType::Bool, declared_shape(body_.inputs[1]), {Element::make_int(c_.num(1))}}, ctx(),
                              c_.loc));
-    for (size_t i = 0; i < carried_; ++i) {
+    out.insert(out.end(), given.begin(), given.end());
+    for (size_t i = given.size(); i < carried_; ++i) {
       auto v = std::make_shared<Value>();
       v->name = body_.inputs[2 + i].name;
       v->id = params[i];
@@ -249,16 +378,21 @@ class LoopImport {
   Scope& scope_;
   const GraphProto& body_;
   size_t carried_;
+  std::vector<ValueRef> init_;
+  int64_t peeled_ = 0;  // iterations that stand before the loop
   // What is taken for known of each carried value: its elements before the first iteration, and what an iteration adds.
   std::vector<std::optional<Known>> known_;
   std::vector<std::vector<Dim>> steps_;
   expr::SymbolId first_ = 0;
 };
 
-void Importer::import_loop(Conversion& c, Scope& scope) {
+void Importer::import_loop(Conversion& c, Frame& frame, size_t index) {
+  Scope& scope = *frame.scope;
   const GraphProto* body = body_graph(c);
+  state_.undecided.reset();
   Status s = body == nullptr ? Status(Error{}) : LoopImport(*this, c, scope, *body).run();
   if (s.ok()) return;
+  if (state_.undecided) return import_for_both(c, node_name(c.node, index), *state_.undecided, std::move(s.error()), frame);
   report(std::move(s.error()));
   bind_broken(c.node, scope);
 }

@@ -231,6 +231,9 @@ void Importer::import_scan(Conversion& c, Scope& scope) {
   Status s = body == nullptr ? Status(Error{}) : ScanImport(*this, c, scope, *body).run();
   if (s.ok() && c.attr_error()) s = *c.attr_error();
   if (s.ok()) return;
+  // A body that always fails is one where there is anything to scan.
+  if (always_fails(s.error()))
+    for (Diagnostic& d : s.error().diagnostics) d.id = "unknown-rank";
   report(std::move(s.error()));
   bind_broken(c.node, scope);
 }

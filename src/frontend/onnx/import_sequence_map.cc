@@ -104,6 +104,13 @@ class SequenceMapImport {
                                                std::string(body_.outputs[k].name) + "'");
       spec.init.push_back(TRY(c_.append("seq.empty", Attrs{{"dtype", *dtype}}, {})));
     }
+    for (size_t i = 0; i < c_.input_count(); ++i) {
+      if (!is_sequence(i) || graph::element_of(c_.value(i).type).rank != graph::Rank::None) continue;
+      // There are no elements, ever.
+      for (size_t k = 0; k < c_.output_count(); ++k)
+        importer_.bind(c_.node, k, make_value(c_.node.outputs[k], spec.init[k]), scope_);
+      return ok();
+    }
     ops::LoopValues loop = TRY(ops::append_loop(
         c_.state().builder, ctx(), spec,
         [&](Dim index, const Values& params) -> Result<ops::LoopBody> {

@@ -4,6 +4,7 @@
 
 #include "frontend/onnx/order.h"
 #include "frontend/onnx/table.h"
+#include "graph/control.h"
 #include "graph/list_type.h"
 
 namespace pliant::frontend::onnx {
@@ -214,7 +215,7 @@ void Importer::import_node(const NodeProto& n, size_t index, Frame& frame) {
   if (broken) return bind_broken(n, scope);
   Conversion c(state_, n, opset, loc, inputs, scope.attributes, &frame);
   if (is_if) return import_if(c, frame);
-  if (is_loop) return import_loop(c, scope);
+  if (is_loop) return import_loop(c, frame, index);
   if (is_scan) return import_scan(c, scope);
   if (is_map) return import_sequence_map(c, scope);
   if (function != nullptr) return inline_function(*function, c, inputs, frame);
@@ -358,6 +359,46 @@ Status Importer::set_results(const Scope& scope) {
   return ok();
 }
 
+Status Importer::set_failing_results() {
+  const Diagnostic why = state_.errors[0];
+  graph::FunctionBuilder& b = state_.builder;
+  const LocPtr loc = state_.failing.at(why.where);
+  Dim zero = ctx_->constant(0);
+  b.append(graph::make_require({graph::Obligation::Kind::Equal, ctx_->constant(1), zero, why.message, loc}));
+  Values ids;
+  std::vector<std::string> names;
+  for (const ValueInfoProto& out : model_.graph.outputs) {
+    const TypeProto* t = &out.type;
+    for (; t->element != nullptr; t = t->element.get()) {
+    }
+    const DType dtype = dtype_of(t->elem_type).value_or(DType::F32);
+    const bool is_optional = out.type.kind == TypeProto::Kind::Optional;
+    const bool is_sequence = (is_optional ? *out.type.element : out.type).kind == TypeProto::Kind::Sequence;
+    Attrs attrs{{"dtype", dtype}};
+    std::string op = "seq.empty";
+    Values inputs;
+    if (is_optional) {
+      op = "opt.none";
+      attrs.set("sequence", is_sequence);
+    } else if (!is_sequence) {
+      op = "array.full";
+      graph::Shape shape;
+      for (const Dimension& d : t->shape) {
+        auto symbol = symbols_.find(std::string(d.param));
+        shape.push_back(d.value ? ctx_->constant(*d.value) : symbol != symbols_.end() ? symbol->second : zero);
+      }
+      attrs = Attrs{{"shape", std::move(shape)}};
+      const int64_t nothing = 0;
+      inputs = {b.append_const(graph::make_constant(dtype, {}, &nothing, static_cast<size_t>(byte_size(dtype))), loc)};
+    }
+    ids.push_back(TRY(append_nodes(state_, op, std::move(attrs), std::move(inputs), 1, loc))[0]);
+    names.emplace_back(out.name);
+  }
+  b.set_results(std::move(ids), std::move(names));
+  state_.errors.clear();
+  return ok();
+}
+
 Result<graph::Module> Importer::run(const ImportOptions& options) {
   check_versions();
   if (!state_.errors.empty()) return Error{state_.errors};
@@ -370,8 +411,10 @@ Result<graph::Module> Importer::run(const ImportOptions& options) {
   frame.gives_results = true;
   import_graph(frame);
   report_unsupported();
-  if (!state_.errors.empty()) return Error{state_.errors};
-  TRY(set_results(scope));
+  if (always_fails(Error{state_.errors}))
+    TRY(set_failing_results());
+  else if (state_.errors.empty())
+    TRY(set_results(scope));
   if (!state_.errors.empty()) return Error{state_.errors};
   graph::Module module;
   module.ctx = ctx_;

@@ -92,7 +92,7 @@ class Importer {
                      const Branch& otherwise, expr::SymbolId first);
 
   // import_loop.cc, import_scan.cc
-  void import_loop(Conversion& c, Scope& scope);
+  void import_loop(Conversion& c, Frame& frame, size_t index);
   void import_scan(Conversion& c, Scope& scope);
   void import_sequence_map(Conversion& c, Scope& scope);  // import_sequence_map.cc
   // The outputs of a body whose inputs are given; the faults of the body as one error, without diagnostics where they are
@@ -117,6 +117,8 @@ class Importer {
   void report(Error e);
   void report_unsupported();
   Status set_results(const Scope& scope);
+  // A main that fails where it should run a node that always does; its results are of the declared types.
+  Status set_failing_results();
 
   const ModelProto& model_;
   std::shared_ptr<expr::Context> ctx_;

@@ -61,6 +61,8 @@ class DeclaredRank {
 
 }  // namespace
 
+bool holds_nothing(Conversion& c, size_t i) { return graph::element_of(c.value(i).type).rank == graph::Rank::None; }
+
 void add_rank(Conversion& c, int64_t more, Attrs& attrs) {
   const Value& list = c.value(0);
   if (graph::element_of(list.type).rank == graph::Rank::Known) return;

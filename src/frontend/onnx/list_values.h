@@ -15,6 +15,9 @@ inline Refs one(Conversion& c, ValueId id) { return one(make_value(c, id)); }
 // The parts of input i, or null.
 inline const Parts* parts(Conversion& c, size_t i) { return c.value(i).parts.get(); }
 
+// Whether nothing is ever put into the list, or the optional, that input i is.
+bool holds_nothing(Conversion& c, size_t i);
+
 // The attribute `rank` for reading an element of list input 0 whose type leaves the rank open, where the model declares it
 // for the list or for output 0, which has `more` axes than the element.
 void add_rank(Conversion& c, int64_t more, Attrs& attrs);
