@@ -34,34 +34,8 @@ loop::StmtPtr guard_with(Scalar guard, loop::StmtPtr s) { return guard ? loop::m
 
 }  // namespace
 
-loop::StmtPtr make_serial_arg_reduction(expr::Context& ctx, const Reduction& r,
-                                        const std::function<loop::StmtPtr(Scalar)>& use) {
-  PLIANT_CHECK(r.loops.size() == 1) << "an arg reduction has one axis";
-  using expr::BinaryOp;
-  DType vt = r.body->dtype;
-  loop::Buffer best = make_local(ctx, "best", vt, 1), pos = make_local(ctx, "pos", DType::I64, 1);
-  Dim zero = ctx.constant(0), k = ctx.symbol_dim(r.loops[0].var);
-  Scalar old = load_of(ctx, best, zero);
-  bool is_max = r.combiner == te::Combiner::ArgMax || r.combiner == te::Combiner::ArgMaxLast;
-  bool last = r.combiner == te::Combiner::ArgMaxLast || r.combiner == te::Combiner::ArgMinLast;
-  BinaryOp op = is_max ? (last ? BinaryOp::Ge : BinaryOp::Gt) : (last ? BinaryOp::Le : BinaryOp::Lt);
-  Scalar better = expr::make_binary(op, r.body, old);
-  if (is_float(vt)) {  // the first NaN wins, or the last
-    Scalar nan = expr::make_unary(expr::UnaryOp::IsNan, r.body), old_nan = expr::make_unary(expr::UnaryOp::IsNan, old);
-    Scalar first_nan = last ? nan : expr::logical_and(nan, expr::make_unary(expr::UnaryOp::Not, old_nan));
-    better = expr::make_binary(BinaryOp::Or, better, first_nan);
-  }
-  Dim z = zero;
-  loop::StmtPtr take =
-      loop::make_block({loop::make_store(pos.id, {z}, expr::make_index(k)), loop::make_store(best.id, {z}, r.body)});
-  loop::StmtPtr scan = loop::make_for(r.loops[0].var, r.loops[0].extent, loop::ForKind::Serial, loop::make_if(better, take));
-  loop::StmtPtr init = loop::make_block({loop::make_store(best.id, {z}, identity_of(ctx, r.combiner, vt)),
-                                         loop::make_store(pos.id, {z}, expr::make_const_int(ctx, DType::I64, 0))});
-  return loop::make_alloc(best, loop::make_alloc(pos, loop::make_block({init, scan, use(load_of(ctx, pos, zero))})));
-}
-
 loop::StmtPtr make_reduction(expr::Context& ctx, const Reduction& r, const std::function<loop::StmtPtr(Scalar)>& use) {
-  if (is_arg(r.combiner)) return make_serial_arg_reduction(ctx, r, use);
+  if (is_arg(r.combiner)) return make_arg_reduction(ctx, r, use);
   loop::StoreKind kind = store_kind_of(r.combiner);
   Guarded g = split_guard(ctx, r.body, r.combiner, r.accumulate);
   Dim zero = ctx.constant(0);

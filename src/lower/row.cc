@@ -53,7 +53,6 @@ bool works_by_rows(const Problem& p, const StageList& list) {
     if (!has_prefix(s.tensor->shape, prefix) || !reads_own_row(s, stages, *rank, p.ctx)) return false;
     if (s.tensor->kind != Kind::Reduce) continue;
     if (trimmed_rank(s.tensor->shape) != *rank || s.tensor->reduce_index.empty()) return false;
-    if (is_arg(s.tensor->combiner)) continue;
     // Along a row the reduction must run over memory, not across it.
     Scalar flat = flatten_loads(p.ctx, s.body, list.shapes);
     for (Scalar l : expr::loads_of(flat)) {

@@ -43,9 +43,13 @@ struct Reduction {
   int64_t lanes = 1;
 };
 loop::StmtPtr make_reduction(expr::Context& ctx, const Reduction& r, const std::function<loop::StmtPtr(Scalar)>& use);
-// Arg reductions and everything that must run in order: one scalar accumulator.
+// Arg reductions: in lanes where memory is read along the axis, else by one scalar accumulator.
+loop::StmtPtr make_arg_reduction(expr::Context& ctx, const Reduction& r, const std::function<loop::StmtPtr(Scalar)>& use);
 loop::StmtPtr make_serial_arg_reduction(expr::Context& ctx, const Reduction& r,
                                         const std::function<loop::StmtPtr(Scalar)>& use);
+// Arg reductions of `count` neighbouring columns from `first` on, in lanes; nothing where memory is not read along them.
+std::optional<loop::StmtPtr> make_arg_columns(expr::Context& ctx, const Reduction& r, const Loop& col, Dim first, Dim count,
+                                              const std::function<loop::StmtPtr(const expr::DimMap& at, Scalar)>& use);
 // `buffer[offset] = value`; a Select whose condition does not vary along `vector_var` becomes an If around two stores.
 loop::StmtPtr make_stage_store(expr::Context& ctx, loop::BufferId buffer, Dim offset, Scalar value,
                                std::optional<SymbolId> vector_var);
