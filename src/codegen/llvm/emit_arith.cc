@@ -156,8 +156,10 @@ Value* Emitter::extremum(bool max, DType t, Value* x, Value* y) {
   if (is_float(t)) {
     // `x > y ? x : y` gives y when either is NaN, as the machine's instruction does: only a NaN in x needs care.
     if (is_number_constant(y)) std::swap(x, y);
-    Value* m = b_.CreateSelect(max ? b_.CreateFCmpOGT(x, y) : b_.CreateFCmpOLT(x, y), x, y);
-    return is_number_constant(x) ? m : b_.CreateSelect(b_.CreateFCmpUNO(x, x), x, m);
+    if (is_number_constant(x)) return b_.CreateSelect(max ? b_.CreateFCmpOGT(x, y) : b_.CreateFCmpOLT(x, y), x, y);
+    Value* m = b_.CreateBinaryIntrinsic(max ? llvm::Intrinsic::maximum : llvm::Intrinsic::minimum, x, y);
+    if (auto* call = llvm::dyn_cast<llvm::Instruction>(m)) call->setHasNoSignedZeros(true);
+    return m;
   }
   const bool is_signed = is_signed_int(t);
   const auto id = max ? (is_signed ? llvm::Intrinsic::smax : llvm::Intrinsic::umax)
@@ -337,6 +339,34 @@ Value* Emitter::narrow_half(DType t, Value* x) {
   return b_.CreateTrunc(b_.CreateLShr(chosen, 16), i16);
 }
 
+Value* Emitter::saturate(DType to, Value* x) {
+  // Saturating conversions of vectors are taken apart by LLVM: here the float is brought next to the limits, what it cannot
+  // express of them is selected.
+  const bool is_signed = is_signed_int(to);
+  const unsigned bits = static_cast<unsigned>(8 * byte_size(to));
+  llvm::Type* floats = x->getType();
+  const llvm::fltSemantics& format = floats->getScalarType()->getFltSemantics();
+  const llvm::APInt low = is_signed ? llvm::APInt::getSignedMinValue(bits) : llvm::APInt::getZero(bits);
+  const llvm::APInt high = is_signed ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getMaxValue(bits);
+  auto limit = [&](const llvm::APInt& v) {
+    llvm::APFloat f(format);
+    const auto status = f.convertFromAPInt(v, is_signed, llvm::APFloat::rmTowardZero);
+    return std::make_pair(llvm::ConstantFP::get(floats, f), status == llvm::APFloat::opOK);
+  };
+  const auto lowest = limit(low).first;
+  const auto [highest, high_exact] = limit(high);
+  // The comparisons are false for NaN, which becomes the lower limit.
+  Value* inside = b_.CreateSelect(b_.CreateFCmpOGT(x, lowest), x, lowest);
+  inside = b_.CreateSelect(b_.CreateFCmpOLT(inside, highest), inside, highest);
+  // Narrow integers by way of 32 bits.
+  llvm::Type* wide = llvm::VectorType::get(b_.getIntNTy(std::max(bits, 32U)), llvm::cast<llvm::VectorType>(floats));
+  Value* v = is_signed || bits < 32 ? b_.CreateFPToSI(inside, wide) : b_.CreateFPToUI(inside, wide);
+  v = b_.CreateTrunc(v, type(to, true));
+  if (!high_exact) v = b_.CreateSelect(b_.CreateFCmpOGT(x, highest), llvm::ConstantInt::get(v->getType(), high), v);
+  if (is_signed) v = b_.CreateSelect(b_.CreateFCmpUNO(x, x), llvm::Constant::getNullValue(v->getType()), v);
+  return v;
+}
+
 Value* Emitter::cast(DType to, DType from, Value* x) {
   if (to == from) return x;
   const bool vec = x->getType()->isVectorTy();
@@ -354,6 +384,7 @@ Value* Emitter::cast(DType to, DType from, Value* x) {
   }
   if (is_float(from) && is_float(to)) return to == DType::F64 ? b_.CreateFPExt(x, target) : b_.CreateFPTrunc(x, target);
   if (is_float(from)) {
+    if (vec) return saturate(to, x);
     const auto id = is_signed_int(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
     return b_.CreateIntrinsic(id, {target, x->getType()}, {x});
   }

@@ -154,6 +154,8 @@ Val Emitter::emit_uncached(Scalar s) {
     }
     case ScalarKind::Binary: {
       if (expr::is_comparison(s->binary())) return emit_comparison(s);
+      if (s->binary() == BinaryOp::Mul)
+        if (Value* scaled = emit_scale(s)) return {scaled, true};
       const Val x = emit(s->args[0]), y = emit(s->args[1]);
       if (!x.vec && !y.vec) return {binary(s->binary(), s.dtype(), x.v, y.v), false};
       return {binary(s->binary(), s.dtype(), splat(x), splat(y)), true};

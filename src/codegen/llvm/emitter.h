@@ -148,6 +148,12 @@ class Emitter {
   // emit_shuffle.cc
   // Null where the lanes of a local buffer are not known or lie in more than two vectors.
   llvm::Value* load_shuffled(const BufferState& b, const Index& ix);
+  // Lanes at known distances from a uniform position, all within one vector's length: one load and a shuffle.
+  llvm::Value* load_spread(const BufferState& b, const Index& ix);
+
+  // emit_scale.cc
+  // Null where `s` is not a scaling by a power of two, or there is no instruction for it.
+  llvm::Value* emit_scale(expr::Scalar s);
 
   // emit_scalar.cc
   Val emit(expr::Scalar s);
@@ -181,6 +187,8 @@ class Emitter {
   llvm::Value* cast(DType to, DType from, llvm::Value* x);
   llvm::Value* widen_half(DType t, llvm::Value* x);
   llvm::Value* narrow_half(DType t, llvm::Value* x);
+  // Vectors of floats to integers.
+  llvm::Value* saturate(DType to, llvm::Value* x);
   llvm::Value* combine(loop::StoreKind k, DType t, llvm::Value* old, llvm::Value* value);
   llvm::Value* reduce_lanes(loop::StoreKind k, DType t, llvm::Value* v);
   llvm::Value* identity(loop::StoreKind k, DType t);
