@@ -110,8 +110,8 @@ void Emitter::emit_kernel(const KernelSource& source, const std::string& symbol)
                               b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), frame, offsetof(artifact::KernelFrame, ints)));
   for (size_t i = 0; i < source.ints.size(); ++i) {
     const expr::SymbolInfo& info = ctx_.info(source.ints[i]);
-    env_[source.ints[i]] =
-        b_.CreateLoad(b_.getInt64Ty(), b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), ints, i), info.name);
+    Value* v = b_.CreateLoad(b_.getInt64Ty(), b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), ints, i), info.name);
+    env_[source.ints[i]] = hoist_->define(v);
   }
   bind_buffers(f, frame);
   scratch_offsets_ = scratch_layout(f, ctx_).offsets;

@@ -2,6 +2,8 @@
 
 #include <llvm/IR/Constants.h>
 
+#include "base/result.h"
+
 namespace pliant::codegen {
 
 using llvm::ConstantInt;
@@ -48,6 +50,7 @@ unsigned Hoister::level(Value* v) const {
 
 void Hoister::remember(Key key, Value* v, unsigned at) {
   if (!llvm::isa<llvm::Constant>(v)) levels_.emplace(v, at);
+  PLIANT_CHECK(at < scopes_.size()) << "a value is used outside of the scope that it was made in";
   scopes_[at].keys.push_back(key);
   known_.emplace(std::move(key), v);
 }
