@@ -161,7 +161,7 @@ void split_repeats(expr::Context& ctx, Nest& nest, int64_t lanes) {
 }
 
 bool merges_at_run_time(expr::Context& ctx, const Nest& nest, int64_t lanes) {
-  if (nest.loops.empty()) return false;
+  if (nest.loops.size() < 2) return false;
   for (Scalar s : nest.scalars)
     for (const Loop& l : nest.loops)
       if (uses_as_value(s, l.var)) return false;
@@ -173,11 +173,13 @@ bool merges_at_run_time(expr::Context& ctx, const Nest& nest, int64_t lanes) {
   for (const Offset& o : *offsets) {
     expr::Interval step = ctx.range(o.strides[last]);
     if (step.lo < 0 || step.hi > 1) return false;
+    // What stays put along all loops is in nobody's way.
+    const bool stays = std::all_of(o.strides.begin(), o.strides.end(), [](Dim d) { return d.is_const(0); });
     for (Dim d : o.strides) {
       vanishes = vanishes || may_vanish(ctx, d);
-      repeats = repeats || d.is_const(0);
+      repeats = repeats || (d.is_const(0) && !stays);
     }
-    ends = ends || (last > 0 && o.strides[last].is_const(0) && !o.strides[last - 1].is_const(0));
+    ends = ends || (o.strides[last].is_const(0) && !o.strides[last - 1].is_const(0));
   }
   // Short rows that never join another are better unrolled.
   if (ends && inner.is_const() && inner.const_value() <= lanes / 2) return false;
