@@ -17,7 +17,8 @@ void conjuncts(Scalar s, std::vector<Scalar>& out) {
   out.push_back(s);
 }
 
-// Whether every conjunct of the guard is a bound of an axis of the load.
+}  // namespace
+
 bool guards_exactly(expr::Context& ctx, Scalar guard, Scalar load, const std::vector<Dim>& shape,
                     std::vector<bool>& guarded) {
   std::vector<Scalar> terms = conjuncts_of(guard);
@@ -35,15 +36,13 @@ bool guards_exactly(expr::Context& ctx, Scalar guard, Scalar load, const std::ve
   return true;
 }
 
-// Whether `s` is zero where `load` is: the load itself, converted or as a factor. x - zero_point, for one, is not.
+// x - zero_point, for one, does not vanish with x.
 bool vanishes_with(Scalar s, Scalar load) {
   if (s == load) return true;
   if (s->kind == expr::ScalarKind::Cast) return vanishes_with(s->args[0], load);
   bool product = s->kind == expr::ScalarKind::Binary && s->binary() == expr::BinaryOp::Mul;
   return product && (vanishes_with(s->args[0], load) || vanishes_with(s->args[1], load));
 }
-
-}  // namespace
 
 std::vector<Scalar> conjuncts_of(Scalar s) {
   std::vector<Scalar> out;

@@ -10,6 +10,11 @@ struct Padded {
   Scalar body;
   te::Tensor padded;
 };
+// Whether every term of the guard is a bound of an axis of the load, from a tensor of `shape`; says which axes are guarded.
+bool guards_exactly(expr::Context& ctx, Scalar guard, Scalar load, const std::vector<Dim>& shape,
+                    std::vector<bool>& guarded);
+// Whether `s` is zero where `load` is: the load itself, converted or as a factor.
+bool vanishes_with(Scalar s, Scalar load);
 // The terms of a conjunction.
 std::vector<Scalar> conjuncts_of(Scalar s);
 // The least and greatest value of an index that is affine in the loops' variables with constant coefficients, over their

@@ -1,89 +1,19 @@
-// Reductions as kernels of their own, and the accumulation code that other strategies share.
+// Reductions as kernels of their own.
 #include <algorithm>
 
 #include "lower/contraction.h"
 #include "lower/epilogue.h"
 #include "lower/stage_kernels.h"
+#include "lower/strip.h"
 #include "lower/window.h"
 
 namespace pliant::lower {
-
-loop::Buffer make_local(expr::Context& ctx, const std::string& name, DType t, int64_t elements) {
-  loop::Buffer b;
-  b.id = ctx.fresh_tensor();
-  b.name = name;
-  b.dtype = t;
-  b.shape = {ctx.constant(elements)};
-  b.scope = loop::Scope::Local;
-  return b;
-}
-
-Scalar finish_value(const te::TensorDef& t, Scalar accumulated) { return expr::make_cast(t.dtype, accumulated); }
-
-namespace {
-
-Scalar load_of(expr::Context& ctx, const loop::Buffer& b, Dim i) { return expr::make_load(ctx, b.id, b.dtype, {i}); }
-
-// A loop over the lanes of an accumulator, split so that the lane count is a multiple of the machine's.
-loop::StmtPtr for_lanes(expr::Context& ctx, int64_t lanes, const std::function<loop::StmtPtr(Dim)>& body) {
-  Dim l = ctx.index_symbol("l", ctx.constant(lanes));
-  return loop::make_for(*l.as_symbol(), ctx.constant(lanes), loop::ForKind::Vector, body(l));
-}
-
-loop::StmtPtr guard_with(Scalar guard, loop::StmtPtr s) { return guard ? loop::make_if(guard, std::move(s)) : s; }
-
-}  // namespace
-
-loop::StmtPtr make_reduction(expr::Context& ctx, const Reduction& r, const std::function<loop::StmtPtr(Scalar)>& use) {
-  if (is_arg(r.combiner)) return make_arg_reduction(ctx, r, use);
-  loop::StoreKind kind = store_kind_of(r.combiner);
-  Guarded g = split_guard(ctx, r.body, r.combiner, r.accumulate);
-  Dim zero = ctx.constant(0);
-  loop::Buffer total = make_local(ctx, "total", r.accumulate, 1);
-  Scalar identity = identity_of(ctx, r.combiner, r.accumulate);
-  Scalar value = expr::make_cast(r.accumulate, g.body);
-  std::vector<loop::StmtPtr> seq{loop::make_store(total.id, {zero}, identity)};
-  if (!r.vector || r.loops.empty()) {
-    loop::StmtPtr add = guard_with(g.guard, loop::make_store(total.id, {zero}, value, kind));
-    seq.push_back(wrap_loops(r.loops, loop::ForKind::Serial, add));
-    seq.push_back(use(load_of(ctx, total, zero)));
-    return loop::make_alloc(total, loop::make_block(std::move(seq)));
-  }
-  // Four vectors of partial results hide the latency of the combining operation.
-  Loop inner = r.loops.back();
-  int64_t wide = r.lanes * 4;
-  if (auto upper = const_upper(ctx, inner.extent))
-    while (wide > 1 && wide / 2 >= *upper) wide /= 2;
-  loop::Buffer part = make_local(ctx, "part", r.accumulate, wide);
-  std::vector<Loop> outer(r.loops.begin(), r.loops.end() - 1);
-  seq.push_back(for_lanes(ctx, wide, [&](Dim l) { return loop::make_store(part.id, {l}, identity); }));
-  Dim whole = floordiv(inner.extent, wide), rest = mod(inner.extent, wide);
-  auto term = [&](Dim position, Dim lane) {
-    expr::DimMap at{{inner.var, position}};
-    loop::StmtPtr add = loop::make_store(part.id, {lane}, expr::substitute(value, at), kind);
-    return g.guard ? loop::make_if(expr::substitute(g.guard, at), add) : add;
-  };
-  std::vector<loop::StmtPtr> sweep;
-  if (!whole.is_const(0)) {
-    Dim i = ctx.index_symbol("v", whole);
-    sweep.push_back(loop::make_for(*i.as_symbol(), whole, loop::ForKind::Serial,
-                                   for_lanes(ctx, wide, [&](Dim l) { return term(i * wide + l, l); })));
-  }
-  if (!rest.is_const(0))
-    sweep.push_back(
-        for_lanes(ctx, wide, [&](Dim l) { return loop::make_if(expr::less(l, rest), term(whole * wide + l, l)); }));
-  seq.push_back(wrap_loops(outer, loop::ForKind::Serial, loop::make_block(std::move(sweep))));
-  seq.push_back(
-      for_lanes(ctx, wide, [&](Dim l) { return loop::make_store(total.id, {zero}, load_of(ctx, part, l), kind); }));
-  seq.push_back(use(load_of(ctx, total, zero)));
-  return loop::make_alloc(total, loop::make_alloc(part, loop::make_block(std::move(seq))));
-}
 
 namespace {
 
 // The stage's loops: outputs first, then the reduction's, each part merged by itself.
 struct ReduceNest {
-  Nest nest;               // scalars[0] is the body, scalars[1 + k] the value of outputs[k], stored at offsets[k]
+  Nest nest;               // scalars[0] is the body, scalars[1 + k] the value of outputs[k], stored at offsets[k]; then more
   size_t outer = 0;        // loops before it are the output's
   expr::TensorId acc = 0;  // stands for the result in the values
   std::vector<te::Tensor> outputs{};
@@ -99,7 +29,9 @@ struct ReduceNest {
   }
 };
 
-ReduceNest make_nest(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e) {
+// `more`: further scalars over the output's index.
+ReduceNest make_nest(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e,
+                     const std::vector<Scalar>& more = {}) {
   const te::TensorDef& t = *s.tensor;
   ReduceNest out;
   out.acc = p.ctx.fresh_tensor();
@@ -110,6 +42,7 @@ ReduceNest make_nest(const Problem& p, const StageList& list, const Stage& s, co
     out.nest.scalars.push_back(flat_epilogue(p.ctx, e.values[k], t, out.acc, list.shapes));
     out.nest.offsets.push_back(flat_offset(p.ctx, e.outputs[k]->shape, e.index[k]));
   }
+  for (Scalar x : more) out.nest.scalars.push_back(flatten_loads(p.ctx, x, list.shapes));
   collapse(p.ctx, out.nest);
   out.outer = out.nest.loops.size();
   if (is_arg(t.combiner)) {
@@ -136,8 +69,10 @@ bool can_repack(const Problem& p, Scalar load, const Loop& col, const std::vecto
   return known;
 }
 
-// How many of the loads run contiguously, or stay put, along `var`, against those that jump. `movable` loads can be made to
-// run.
+constexpr int64_t kShortStride = 4;
+
+// How many of the loads run contiguously, or stay put, along `var`, against those that jump (by a few elements: whole
+// vectors are loaded and sorted). `movable` loads can be made to run.
 int64_t contiguity(expr::Context& ctx, Scalar body, SymbolId var, const std::function<bool(Scalar)>& movable) {
   int64_t score = 0;
   for (Scalar l : expr::loads_of(body)) {
@@ -146,7 +81,7 @@ int64_t contiguity(expr::Context& ctx, Scalar body, SymbolId var, const std::fun
       score += 1;
     else if (stride && stride->is_const(1))
       score += 1;
-    else if (!stride || !stride->is_const(0))
+    else if (!stride || !stride->is_const() || std::abs(stride->const_value()) > kShortStride)
       score -= 2;
   }
   return score;
@@ -176,6 +111,103 @@ Result<Scalar> repack_constants(const Problem& p, Signature& signature, Scalar b
   });
 }
 
+// Whether lanes are positions of the output's innermost axis rather than of the reduction's.
+bool runs_along_output(const Problem& p, const ReduceNest& n, const te::TensorDef& t) {
+  expr::Context& ctx = p.ctx;
+  if (n.outer == 0 || is_arg(t.combiner)) return false;
+  const std::vector<Loop> reduce(n.nest.loops.begin() + static_cast<long>(n.outer), n.nest.loops.end());
+  const Loop& col = n.nest.loops[n.outer - 1];
+  Scalar body = n.nest.scalars[0];
+  int64_t by_output = contiguity(ctx, body, col.var, [&](Scalar l) { return can_repack(p, l, col, reduce); });
+  if (reduce.empty()) return true;
+  // A short reduction, such as a window, fills no vector.
+  auto upper = const_upper(ctx, reduce.back().extent);
+  if (upper && *upper <= kShortReduction && by_output >= 0) return true;
+  return by_output >= contiguity(ctx, body, reduce.back().var, [](Scalar) { return false; });
+}
+
+// Whether an output position may be computed twice: the values stored read nothing that a store may have changed.
+bool may_repeat(const ReduceNest& n, const std::vector<te::Tensor>& outputs, SymbolId col) {
+  for (size_t k = 0; k < outputs.size(); ++k)
+    for (Scalar l : expr::loads_of(n.nest.scalars[k + 1]))
+      if (l->tensor != n.acc && expr::uses_symbol(l->index[0], col)) return false;
+  return true;
+}
+
+// The innermost two axes of an output as one task computes them. Long columns, and long rows of them, are divided.
+struct Division {
+  AxisRange col;
+  std::optional<AxisRange> row;
+  std::vector<Loop> parallel;  // the loops over tasks
+};
+Division divide(expr::Context& ctx, std::vector<Loop> outer, bool by_rows, int64_t rows) {
+  Division d;
+  std::vector<Loop> chunks;
+  auto range_of = [&](const Loop& l, int64_t size) {
+    AxisRange r{l.var, ctx.constant(0), l.extent, l.extent};
+    auto upper = const_upper(ctx, l.extent);
+    if (upper && *upper <= 2 * size) return r;
+    Dim n = ceildiv(l.extent, size), c = ctx.index_symbol("t", n);
+    chunks.push_back({*c.as_symbol(), n});
+    r.first = c * size;
+    r.most = min(ctx.constant(size), l.extent);
+    r.count = min(ctx.constant(size), l.extent - r.first);
+    return r;
+  };
+  d.col = range_of(outer.back(), 1024);
+  outer.pop_back();
+  if (by_rows && !outer.empty()) {
+    d.row = range_of(outer.back(), rows);
+    outer.pop_back();
+  }
+  d.parallel = std::move(outer);
+  d.parallel.insert(d.parallel.end(), chunks.begin(), chunks.end());
+  return d;
+}
+
+constexpr int64_t kRowsOfTask = 64;
+// The rows that the strip of a task serves: few enough to stay in the first cache, many against those that two strips share.
+constexpr int64_t kRowsOfStrip = 16, kRowsOfHighStrip = 64, kHighWindow = 8;
+
+// A reduction whose windows slide along the vector loop, over a strip: every tap is then inside, and no load is masked.
+struct SlidingPlan {
+  Division division;
+  Strip strip;
+  ReduceNest nest;
+};
+std::optional<SlidingPlan> plan_sliding(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e,
+                                        const std::vector<Loop>& outer, int64_t lanes) {
+  expr::Context& ctx = p.ctx;
+  if (!slides_along(s, outer.back().var)) return std::nullopt;
+  bool by_rows = outer.size() > 1 && slides_along(s, outer[outer.size() - 2].var), high = false;
+  for (Dim d : s.tensor->reduce_extent) high = high || !d.is_const() || d.const_value() > kHighWindow;
+  Division d = divide(ctx, outer, by_rows, high ? kRowsOfHighStrip : kRowsOfStrip);
+  AxisRange col = d.col;
+  col.count = ceildiv(col.count, lanes) * lanes;
+  col.most = ceildiv(col.most, lanes) * lanes;
+  auto strip = make_strip(p, list, s, col, d.row, lanes);
+  if (!strip) return std::nullopt;
+  StageList local = list;
+  local.shapes[strip->buffer.id] = strip->buffer.shape;
+  Stage moved = s;
+  moved.body = strip->body;
+  std::vector<Scalar> more{strip->source};
+  if (strip->inside) more.push_back(strip->inside);
+  ReduceNest n = make_nest(p, local, moved, e, more);
+  // The outer loops have merged again, into other variables; rows and columns must still be themselves.
+  const size_t inner = d.row ? 2 : 1;
+  if (n.outer < inner || n.nest.loops[n.outer - 1].var != col.var || (d.row && n.nest.loops[n.outer - 2].var != d.row->var))
+    return std::nullopt;
+  d.parallel.erase(d.parallel.begin(), d.parallel.begin() + static_cast<long>(outer.size() - inner));
+  d.parallel.insert(d.parallel.begin(), n.nest.loops.begin(), n.nest.loops.begin() + static_cast<long>(n.outer - inner));
+  for (Scalar l : expr::loads_of(n.nest.scalars[0]))  // loaded for lanes beyond the last column too
+    if (l->tensor != strip->buffer.id && expr::uses_symbol(l->index[0], col.var)) return std::nullopt;
+  size_t first = 1 + e.values.size();
+  strip->source = n.nest.scalars[first];
+  if (strip->inside) strip->inside = n.nest.scalars[first + 1];
+  return SlidingPlan{std::move(d), std::move(*strip), std::move(n)};
+}
+
 }  // namespace
 
 Result<LoweredKernel> lower_reduce_stage(const Problem& p, const StageList& list, const Stage& s,
@@ -196,17 +228,26 @@ Result<LoweredKernel> lower_reduce_with(const Problem& p, const StageList& list,
   ReduceNest n = make_nest(p, list, s, e);
   KernelBuilder builder(ctx, p.name + "_" + t.name, p.loc);
   Signature signature(p, list, builder, temporaries);
-  std::vector<Loop> outer(n.nest.loops.begin(), n.nest.loops.begin() + static_cast<long>(n.outer));
-  std::vector<Loop> reduce(n.nest.loops.begin() + static_cast<long>(n.outer), n.nest.loops.end());
+  auto outer_of = [](const ReduceNest& x) {
+    return std::vector<Loop>(x.nest.loops.begin(), x.nest.loops.begin() + static_cast<long>(x.outer));
+  };
+  auto reduce_of = [](const ReduceNest& x) {
+    return std::vector<Loop>(x.nest.loops.begin() + static_cast<long>(x.outer), x.nest.loops.end());
+  };
+  std::vector<Loop> outer = outer_of(n), reduce = reduce_of(n);
+  Scalar summand = split_guard(ctx, n.nest.scalars[0], t.combiner, t.accumulate).body;
+  int64_t lanes = lanes_for(p.target, {summand, expr::make_const(ctx, t.accumulate, 0)});
+  bool along_output = runs_along_output(p, n, t);
+  std::optional<SlidingPlan> sliding;
+  if (along_output) sliding = plan_sliding(p, list, s, e, outer, lanes);
+  if (sliding) {
+    n = sliding->nest;
+    reduce = reduce_of(n);
+  }
   Scalar body = n.nest.scalars[0];
-  int64_t lanes = lanes_for(p.target, {body, expr::make_const(ctx, t.accumulate, 0)});
-  auto never = [](Scalar) { return false; };
-  auto movable = [&](Scalar l) { return can_repack(p, l, outer.back(), reduce); };
-  int64_t by_output = outer.empty() || is_arg(t.combiner) ? INT64_MIN : contiguity(ctx, body, outer.back().var, movable);
-  int64_t by_reduce = reduce.empty() || is_arg(t.combiner) ? INT64_MIN : contiguity(ctx, body, reduce.back().var, never);
-  bool along_output = by_output != INT64_MIN && by_output >= by_reduce;
   if (along_output) body = n.nest.scalars[0] = TRY(repack_constants(p, signature, body, outer.back(), reduce));
   std::set<expr::TensorId> own{n.acc};
+  if (sliding) own.insert(sliding->strip.buffer.id);
   for (const te::Tensor& o : e.outputs) own.insert(o->id);
   for (Scalar x : n.nest.scalars) signature.add_reads(x, own);
   for (const te::Tensor& o : e.outputs) signature.add_write(o);
@@ -214,33 +255,25 @@ Result<LoweredKernel> lower_reduce_with(const Problem& p, const StageList& list,
   std::vector<Loop> parallel = outer;
   auto store = [&](const expr::DimMap& at, Scalar total) { return n.make_stores(t, at, total); };
   if (along_output) {
-    Window w{ctx, t, body, reduce, outer.back(), std::nullopt, lanes, store};
-    parallel.pop_back();
-    if (!parallel.empty()) {
-      w.row = parallel.back();
-      parallel.pop_back();
-    }
-    // Long columns, and long rows of them, are divided into tasks.
-    auto upper = const_upper(ctx, w.col.extent);
-    if (!upper || *upper > 2048) {
-      Dim chunks = ceildiv(w.col.extent, 1024), c = ctx.index_symbol("t", chunks);
-      parallel.push_back({*c.as_symbol(), chunks});
-      w.col_first = c * 1024;
-      w.col_count = min(ctx.constant(1024), w.col.extent - w.col_first);
-    }
-    if (w.row) {
-      auto rows = const_upper(ctx, w.row->extent);
-      if (!rows || *rows > 128) {
-        Dim chunks = ceildiv(w.row->extent, 64), c = ctx.index_symbol("t", chunks);
-        parallel.push_back({*c.as_symbol(), chunks});
-        w.row_first = c * 64;
-        w.row_count = min(ctx.constant(64), w.row->extent - w.row_first);
-      }
-    }
+    Division d = sliding ? sliding->division : divide(ctx, outer, true, kRowsOfTask);
+    Window w{ctx, t, body, reduce, d.col, d.row, lanes, store};
+    w.slides = slides_along(s, outer.back().var);
+    w.reads_beyond = sliding.has_value();
+    w.may_repeat = may_repeat(n, e.outputs, outer.back().var);
+    parallel = d.parallel;
     stmt = make_window(w);
+    if (sliding)
+      stmt = loop::make_alloc(sliding->strip.buffer, loop::make_block({fill_strip(ctx, sliding->strip, lanes), stmt}));
   } else {
-    Reduction r{t.combiner, is_arg(t.combiner) ? body->dtype : t.accumulate, body, reduce, by_reduce > INT64_MIN, lanes};
-    stmt = make_reduction(ctx, r, [&](Scalar v) { return store({}, v); });
+    Reduction r{t.combiner, is_arg(t.combiner) ? body->dtype : t.accumulate, body,
+                reduce,     !reduce.empty() && !is_arg(t.combiner),          lanes};
+    if (is_arg(t.combiner) && !outer.empty()) {
+      Division d = divide(ctx, outer, false, 0);
+      r.lanes = lanes_for(p.target, {body});
+      auto columns = make_arg_columns(ctx, r, outer.back(), d.col.first, d.col.count, store);
+      if (columns) parallel = d.parallel, stmt = *columns;
+    }
+    if (!stmt) stmt = make_reduction(ctx, r, [&](Scalar v) { return store({}, v); });
   }
   LoweredKernel k;
   k.tasks = product_of(ctx, parallel);

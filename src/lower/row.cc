@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "lower/stage_kernels.h"
+#include "lower/strip.h"
 #include "te/analysis.h"
 
 namespace pliant::lower {
@@ -53,6 +54,7 @@ bool works_by_rows(const Problem& p, const StageList& list) {
     if (!has_prefix(s.tensor->shape, prefix) || !reads_own_row(s, stages, *rank, p.ctx)) return false;
     if (s.tensor->kind != Kind::Reduce) continue;
     if (trimmed_rank(s.tensor->shape) != *rank || s.tensor->reduce_index.empty()) return false;
+    if (is_short_window(p.ctx, s)) return false;
     // Along a row the reduction must run over memory, not across it.
     Scalar flat = flatten_loads(p.ctx, s.body, list.shapes);
     for (Scalar l : expr::loads_of(flat)) {

@@ -10,9 +10,10 @@ namespace pliant::lower {
 
 namespace {
 
-constexpr int64_t kRows = 4, kVectors = 2;
-constexpr int64_t kUnrolledTaps =
-    8;  // an innermost reduction loop of at most this many iterations is unrolled, so that rows share loads
+constexpr int64_t kRows = 4, kVectors = 2, kVectorsOfOneRow = 4;
+// An innermost reduction loop of at most this many iterations is unrolled, so that rows share loads; where columns share
+// them too, the loops around it as well, up to this many taps.
+constexpr int64_t kUnrolledTaps = 8, kSlidingTaps = 12;
 
 struct Tile {
   const Window& w;
@@ -65,12 +66,13 @@ loop::StmtPtr make_tile(const Tile& t, Dim row, int64_t rows, Dim column, int64_
   loop::StoreKind kind = store_kind_of(w.sum.combiner);
   loop::Buffer acc = make_local(ctx, "acc", w.sum.accumulate, rows * wide);
   Scalar identity = identity_of(ctx, w.sum.combiner, w.sum.accumulate);
-  auto for_tile = [&](const std::function<loop::StmtPtr(Dim, const expr::DimMap&, Dim)>& body) {
+  const bool masked = valid && !w.reads_beyond;
+  auto for_tile = [&](bool masked, const std::function<loop::StmtPtr(Dim, const expr::DimMap&, Dim)>& body) {
     Dim r = ctx.index_symbol("r", ctx.constant(rows)), l = ctx.index_symbol("l", ctx.constant(wide));
     expr::DimMap at{{w.col.var, column + l}};
     if (w.row) at[w.row->var] = row + r;
     loop::StmtPtr st = body(r * wide + l, at, l);
-    if (valid) st = loop::make_if(expr::less(l, valid), st);
+    if (masked) st = loop::make_if(expr::less(l, valid), st);
     loop::StmtPtr lanes = loop::make_for(*l.as_symbol(), ctx.constant(wide), loop::ForKind::Vector, st);
     return std::pair{lanes, *r.as_symbol()};
   };
@@ -83,18 +85,22 @@ loop::StmtPtr make_tile(const Tile& t, Dim row, int64_t rows, Dim column, int64_
     }
     return loop::make_for(lanes.second, ctx.constant(rows), loop::ForKind::Unroll, st);
   };
-  loop::StmtPtr init =
-      over_rows(for_tile([&](Dim i, const expr::DimMap&, Dim) { return loop::make_store(acc.id, {i}, identity); }), {});
+  loop::StmtPtr init = over_rows(
+      for_tile(masked, [&](Dim i, const expr::DimMap&, Dim) { return loop::make_store(acc.id, {i}, identity); }), {});
   auto taps = [&](Scalar guard) {
-    auto lanes = for_tile([&](Dim i, const expr::DimMap& at, Dim) {
+    auto lanes = for_tile(masked, [&](Dim i, const expr::DimMap& at, Dim) {
       loop::StmtPtr st =
           loop::make_store(acc.id, {i}, expr::make_cast(w.sum.accumulate, expr::substitute(t.body, at)), kind);
       return t.varying ? loop::make_if(expr::substitute(t.varying, at), st) : st;
     });
     loop::StmtPtr st = over_rows(lanes, guard);
+    int64_t unrolled = 1;
     for (size_t i = w.reduce.size(); i-- > 0;) {
       const Loop& l = w.reduce[i];
-      bool unroll = i + 1 == w.reduce.size() && l.extent.is_const() && l.extent.const_value() <= kUnrolledTaps && !guard;
+      bool innermost = i + 1 == w.reduce.size(), unroll = l.extent.is_const() && !guard && unrolled > 0;
+      if (unroll) unrolled *= l.extent.const_value();
+      unroll = unroll && (innermost ? unrolled <= kUnrolledTaps : w.slides && unrolled <= kSlidingTaps);
+      if (!unroll) unrolled = 0;
       st = loop::make_for(l.var, l.extent, unroll ? loop::ForKind::Unroll : loop::ForKind::Serial, st);
     }
     return st;
@@ -107,10 +113,10 @@ loop::StmtPtr make_tile(const Tile& t, Dim row, int64_t rows, Dim column, int64_
     sum = taps(conjunction(t.uniform));
     if (inside) sum = loop::make_if(inside, taps({}), sum);
   }
-  loop::StmtPtr store = over_rows(for_tile([&](Dim i, const expr::DimMap& at, Dim) {
-                                    return w.store(at, expr::make_load(ctx, acc.id, w.sum.accumulate, {i}));
-                                  }),
-                                  {});
+  loop::StmtPtr store =
+      over_rows(for_tile(bool(valid), [&](Dim i, const expr::DimMap& at,
+                                          Dim) { return w.store(at, expr::make_load(ctx, acc.id, w.sum.accumulate, {i})); }),
+                {});
   return loop::make_alloc(acc, loop::make_block({init, sum, store}));
 }
 
@@ -118,8 +124,9 @@ loop::StmtPtr make_tile(const Tile& t, Dim row, int64_t rows, Dim column, int64_
 loop::StmtPtr make_columns(const Tile& t, Dim row, int64_t rows, Dim first, Dim count) {
   expr::Context& ctx = t.w.ctx;
   std::vector<loop::StmtPtr> parts;
-  int64_t lanes = t.w.lanes, wide = lanes * kVectors;
-  if (auto upper = const_upper(ctx, count); upper && *upper < wide) wide = lanes;
+  int64_t lanes = t.w.lanes, wide = lanes * (t.w.row ? kVectors : kVectorsOfOneRow);
+  if (auto upper = const_upper(ctx, count); upper)
+    while (wide > lanes && *upper < wide) wide /= 2;
   auto blocks = [&](Dim from, Dim number, int64_t width) {
     if (number.is_const(0)) return;
     Dim i = ctx.index_symbol("v", number);
@@ -135,8 +142,14 @@ loop::StmtPtr make_columns(const Tile& t, Dim row, int64_t rows, Dim first, Dim 
     at = at + single * lanes;
     rest = mod(rest, lanes);
   }
-  if (!rest.is_const(0))
-    parts.push_back(loop::make_if(expr::less(ctx.constant(0), rest), make_tile(t, row, rows, at, lanes, rest)));
+  if (rest.is_const(0)) return loop::make_block(std::move(parts));
+  loop::StmtPtr last = make_tile(t, row, rows, at, lanes, rest);
+  Dim none;
+  auto most = const_upper(ctx, count);
+  if (t.w.may_repeat && !(most && *most < lanes))  // the last whole vector instead of a part of one
+    last = loop::make_if(expr::less_equal(ctx.constant(lanes), count),
+                         make_tile(t, row, rows, first + count - lanes, lanes, none), last);
+  parts.push_back(loop::make_if(expr::less(ctx.constant(0), rest), last));
   return loop::make_block(std::move(parts));
 }
 
@@ -153,20 +166,18 @@ loop::StmtPtr make_window(const Window& w) {
       else
         t.uniform.push_back(term);
     }
-  Dim zero = ctx.constant(0);
-  Dim first = w.col_first ? w.col_first : zero, count = w.col_count ? w.col_count : w.col.extent;
-  if (!w.row) return make_columns(t, zero, 1, first, count);
-  Dim row_first = w.row_first ? w.row_first : zero, row_count = w.row_count ? w.row_count : w.row->extent;
+  if (!w.row) return make_columns(t, ctx.constant(0), 1, w.col.first, w.col.count);
+  Dim row_count = w.row->count;
   std::vector<loop::StmtPtr> parts;
   Dim whole = floordiv(row_count, kRows), rest = mod(row_count, kRows);
   auto rows = [&](Dim from, Dim number, int64_t height) {
     if (number.is_const(0)) return;
     Dim i = ctx.index_symbol("rb", number);
     parts.push_back(loop::make_for(*i.as_symbol(), number, loop::ForKind::Serial,
-                                   make_columns(t, from + i * height, height, first, count)));
+                                   make_columns(t, from + i * height, height, w.col.first, w.col.count)));
   };
-  rows(row_first, whole, kRows);
-  rows(row_first + whole * kRows, rest, 1);
+  rows(w.row->first, whole, kRows);
+  rows(w.row->first + whole * kRows, rest, 1);
   return loop::make_block(std::move(parts));
 }
 

@@ -2,20 +2,22 @@
 // convolutions, reductions of outer axes.
 #pragma once
 #include "lower/stage_kernels.h"
+#include "lower/strip.h"
 
 namespace pliant::lower {
 
 struct Window {
   expr::Context& ctx;
   const te::TensorDef& sum;
-  Scalar body;               // flat, guards included
-  std::vector<Loop> reduce;  // outermost first
-  Loop col;                  // the vector loop
-  std::optional<Loop> row;   // the loop around it
+  Scalar body;                   // flat, guards included
+  std::vector<Loop> reduce;      // outermost first
+  AxisRange col;                 // the vector loop
+  std::optional<AxisRange> row;  // the loop around it
   int64_t lanes;
   std::function<loop::StmtPtr(const expr::DimMap& at, Scalar total)> store;
-  // The part to compute; all of it when null.
-  Dim col_first{}, col_count{}, row_first{}, row_count{};
+  bool slides = false;        // neighbouring columns read the same elements
+  bool reads_beyond = false;  // up to a whole vector of columns may be read behind the last
+  bool may_repeat = false;    // columns may be computed and stored twice
 };
 loop::StmtPtr make_window(const Window& w);
 

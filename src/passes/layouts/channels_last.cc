@@ -200,9 +200,15 @@ Answer with_layout(const Asked& a) {
   return c;
 }
 
+// One channel a group: no sum over channels, and planes do as well as channels for the vectors.
+bool is_depthwise(const Asked& a, size_t weight) {
+  const TensorType* w = a.in(weight);
+  return w != nullptr && w->shape.size() >= 3 && w->shape[1].is_const(1) && !w->shape[0].is_const(1);
+}
+
 Answer contraction(const Asked& a) {
   Answer c = with_layout(a);
-  if (c) c->wanted = true;
+  if (c) c->wanted = !is_depthwise(a, a.node.op == "quant.qlinear_conv" ? 3 : 1);
   return c;
 }
 

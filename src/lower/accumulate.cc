@@ -1,0 +1,77 @@
+// The accumulation code that strategies share.
+#include "lower/stage_kernels.h"
+
+namespace pliant::lower {
+
+loop::Buffer make_local(expr::Context& ctx, const std::string& name, DType t, int64_t elements) {
+  loop::Buffer b;
+  b.id = ctx.fresh_tensor();
+  b.name = name;
+  b.dtype = t;
+  b.shape = {ctx.constant(elements)};
+  b.scope = loop::Scope::Local;
+  return b;
+}
+
+Scalar finish_value(const te::TensorDef& t, Scalar accumulated) { return expr::make_cast(t.dtype, accumulated); }
+
+namespace {
+
+Scalar load_of(expr::Context& ctx, const loop::Buffer& b, Dim i) { return expr::make_load(ctx, b.id, b.dtype, {i}); }
+
+// A loop over the lanes of an accumulator, split so that the lane count is a multiple of the machine's.
+loop::StmtPtr for_lanes(expr::Context& ctx, int64_t lanes, const std::function<loop::StmtPtr(Dim)>& body) {
+  Dim l = ctx.index_symbol("l", ctx.constant(lanes));
+  return loop::make_for(*l.as_symbol(), ctx.constant(lanes), loop::ForKind::Vector, body(l));
+}
+
+loop::StmtPtr guard_with(Scalar guard, loop::StmtPtr s) { return guard ? loop::make_if(guard, std::move(s)) : s; }
+
+}  // namespace
+
+loop::StmtPtr make_reduction(expr::Context& ctx, const Reduction& r, const std::function<loop::StmtPtr(Scalar)>& use) {
+  if (is_arg(r.combiner)) return make_arg_reduction(ctx, r, use);
+  loop::StoreKind kind = store_kind_of(r.combiner);
+  Guarded g = split_guard(ctx, r.body, r.combiner, r.accumulate);
+  Dim zero = ctx.constant(0);
+  loop::Buffer total = make_local(ctx, "total", r.accumulate, 1);
+  Scalar identity = identity_of(ctx, r.combiner, r.accumulate);
+  Scalar value = expr::make_cast(r.accumulate, g.body);
+  std::vector<loop::StmtPtr> seq{loop::make_store(total.id, {zero}, identity)};
+  if (!r.vector || r.loops.empty()) {
+    loop::StmtPtr add = guard_with(g.guard, loop::make_store(total.id, {zero}, value, kind));
+    seq.push_back(wrap_loops(r.loops, loop::ForKind::Serial, add));
+    seq.push_back(use(load_of(ctx, total, zero)));
+    return loop::make_alloc(total, loop::make_block(std::move(seq)));
+  }
+  // Four vectors of partial results hide the latency of the combining operation.
+  Loop inner = r.loops.back();
+  int64_t wide = r.lanes * 4;
+  if (auto upper = const_upper(ctx, inner.extent))
+    while (wide > 1 && wide / 2 >= *upper) wide /= 2;
+  loop::Buffer part = make_local(ctx, "part", r.accumulate, wide);
+  std::vector<Loop> outer(r.loops.begin(), r.loops.end() - 1);
+  seq.push_back(for_lanes(ctx, wide, [&](Dim l) { return loop::make_store(part.id, {l}, identity); }));
+  Dim whole = floordiv(inner.extent, wide), rest = mod(inner.extent, wide);
+  auto term = [&](Dim position, Dim lane) {
+    expr::DimMap at{{inner.var, position}};
+    loop::StmtPtr add = loop::make_store(part.id, {lane}, expr::substitute(value, at), kind);
+    return g.guard ? loop::make_if(expr::substitute(g.guard, at), add) : add;
+  };
+  std::vector<loop::StmtPtr> sweep;
+  if (!whole.is_const(0)) {
+    Dim i = ctx.index_symbol("v", whole);
+    sweep.push_back(loop::make_for(*i.as_symbol(), whole, loop::ForKind::Serial,
+                                   for_lanes(ctx, wide, [&](Dim l) { return term(i * wide + l, l); })));
+  }
+  if (!rest.is_const(0))
+    sweep.push_back(
+        for_lanes(ctx, wide, [&](Dim l) { return loop::make_if(expr::less(l, rest), term(whole * wide + l, l)); }));
+  seq.push_back(wrap_loops(outer, loop::ForKind::Serial, loop::make_block(std::move(sweep))));
+  seq.push_back(
+      for_lanes(ctx, wide, [&](Dim l) { return loop::make_store(total.id, {zero}, load_of(ctx, part, l), kind); }));
+  seq.push_back(use(load_of(ctx, total, zero)));
+  return loop::make_alloc(total, loop::make_alloc(part, loop::make_block(std::move(seq))));
+}
+
+}  // namespace pliant::lower
