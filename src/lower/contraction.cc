@@ -99,19 +99,16 @@ void order_reduction(expr::Context& ctx, Factors& f) {
   std::stable_sort(f.reduce.begin(), f.reduce.end(), [&](const Loop& x, const Loop& y) { return stride(x) > stride(y); });
 }
 
-bool is_contraction(const Problem& p, const StageList& list, size_t i) {
-  const Stage& s = list.stages[i];
+}  // namespace
+
+bool is_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e) {
   const te::TensorDef& t = *s.tensor;
   if (t.kind != te::Kind::Reduce || t.combiner != te::Combiner::Sum) return false;
-  auto e = make_epilogue(p.ctx, list, i);
-  if (!e) return false;
   Guarded g = split_guard(p.ctx, s.body, t.combiner, t.accumulate);
   if (g.guard && !make_padded(p, s)) return false;
-  auto factors = make_factors(p, t, g.body, *e, list.shapes);
-  return factors && !(factors->row.extent.is_const(1) && only_slides(s, factors->col.var));
+  auto factors = make_factors(p, t, g.body, e, list.shapes);
+  return factors && !(factors->row.extent.is_const(1) && only_slides(s, t.index.back()));
 }
-
-}  // namespace
 
 loop::StmtPtr store_results(const te::TensorDef& sum, const std::vector<te::Tensor>& outputs, const Factors& f, Dim row,
                             Dim column, Scalar total) {
@@ -130,41 +127,32 @@ std::optional<size_t> find_contraction(const Problem& p, const StageList& list) 
     if (s.tensor->kind == te::Kind::Scatter) return std::nullopt;
   for (size_t i = list.stages.size(); i-- > 0;) {
     if (list.stages[i].tensor->kind != te::Kind::Reduce) continue;
-    if (is_contraction(p, list, i)) return i;
+    auto e = make_epilogue(p.ctx, list, i);
+    if (e && is_product(p, list, list.stages[i], *e)) return i;
     return std::nullopt;
   }
   return std::nullopt;
 }
 
-Result<LoweredNode> lower_contraction(const Problem& p, const StageList& list, size_t root) {
+Status lower_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e, Temporaries& temporaries,
+                     LoweredNode& out) {
   expr::Context& ctx = p.ctx;
-  LoweredNode out;
-  Temporaries temporaries;
   StageList local = list;
-  const Stage& s = list.stages[root];
-  auto add_temporary = [&](const te::Tensor& t) {
-    temporaries[t->id] = static_cast<int32_t>(out.temporaries.size());
-    out.temporaries.push_back({t->dtype, t->shape});
-  };
-  for (size_t i = 0; i < root; ++i) {
-    if (!list.stages[i].is_output) add_temporary(list.stages[i].tensor);
-    out.kernels.push_back(TRY(lower_single_stage(p, list, list.stages[i], temporaries)));
-  }
   Scalar body = s.body;
   if (auto padded = make_padded(p, s)) {
     body = padded->body;
     Stage copy{padded->padded, padded->padded->body, {}, {}, false};
     local.add(padded->padded);
-    add_temporary(padded->padded);
+    temporaries[padded->padded->id] = static_cast<int32_t>(out.temporaries.size());
+    out.temporaries.push_back({padded->padded->dtype, padded->padded->shape});
     out.kernels.push_back(TRY(lower_map_stages(p, local, {&copy}, temporaries)));
   }
-  Epilogue e = *make_epilogue(ctx, list, root);
   Factors f = *make_factors(p, *s.tensor, body, e, local.shapes);
   order_reduction(ctx, f);
   if (can_pack(p, f)) {
     out.kernels.push_back(
         TRY(lower_tiles(p, local, *s.tensor, e.outputs, f, Operand::Packed, ctx.constant(0), temporaries)));
-    return out;
+    return ok();
   }
   Nest nest{f.reduce, {f.a, f.b}, {}};
   collapse(ctx, nest);
@@ -175,14 +163,29 @@ Result<LoweredNode> lower_contraction(const Problem& p, const StageList& list, s
   const Dim most = few_rows(ctx, p.target, f), rows = f.row.extent;
   const bool has_few = !rows.is_const(0) && !ctx.proves_less(most, rows) && can_take_few_rows(ctx, f);
   if (has_few) out.kernels.push_back(TRY(lower_few_rows(p, local, *s.tensor, e.outputs, f, temporaries)));
-  if (has_few && ctx.proves_less_equal(rows, most)) return out;
+  if (has_few && ctx.proves_less_equal(rows, most)) return ok();
   const Dim least = has_few ? most + 1 : ctx.constant(0);
   if (can_block(ctx, f)) {
     out.kernels.push_back(TRY(lower_blocked(p, local, *s.tensor, e.outputs, f, least, temporaries)));
-    return out;
+    return ok();
   }
   const Operand operand = runs_of(ctx, f) == Runs::AlongColumns ? Operand::Direct : Operand::Panel;
   out.kernels.push_back(TRY(lower_tiles(p, local, *s.tensor, e.outputs, f, operand, least, temporaries)));
+  return ok();
+}
+
+Result<LoweredNode> lower_contraction(const Problem& p, const StageList& list, size_t root) {
+  LoweredNode out;
+  Temporaries temporaries;
+  for (size_t i = 0; i < root; ++i) {
+    const te::Tensor& t = list.stages[i].tensor;
+    if (!list.stages[i].is_output) {
+      temporaries[t->id] = static_cast<int32_t>(out.temporaries.size());
+      out.temporaries.push_back({t->dtype, t->shape});
+    }
+    out.kernels.push_back(TRY(lower_single_stage(p, list, list.stages[i], temporaries)));
+  }
+  TRY(lower_product(p, list, list.stages[root], *make_epilogue(p.ctx, list, root), temporaries, out));
   return out;
 }
 

@@ -1,6 +1,7 @@
 // Contractions: sums of products in which one factor varies along rows and the other along columns of the output (matrix
 // products, convolutions, einsums), lowered to register tiles with symbolic outer loops.
 #pragma once
+#include "lower/epilogue.h"
 #include "lower/stages.h"
 
 namespace pliant::lower {
@@ -8,6 +9,11 @@ namespace pliant::lower {
 // The stage to contract is `list.stages[root]`; stages after it are elementwise on its result, stages before it are others.
 std::optional<size_t> find_contraction(const Problem& p, const StageList& list);
 Result<LoweredNode> lower_contraction(const Problem& p, const StageList& list, size_t root);
+// Whether stage `s` is a sum of products whose results go where `e` says, and the kernels that compute it, after those of
+// `out`.
+bool is_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e);
+Status lower_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e,
+                     std::map<expr::TensorId, int32_t>& temporaries, LoweredNode& out);
 
 // The factors of a sum of products and what the loops around it do to them.
 struct Factors {

@@ -1,5 +1,7 @@
 // The strategies in the order in which they are tried, and the choice.
+#include "loop/walk.h"
 #include "lower/contraction.h"
+#include "lower/phases.h"
 #include "lower/row.h"
 #include "lower/stage_kernels.h"
 
@@ -104,6 +106,7 @@ Result<LoweredNode> lower_reduction(const Problem& p, const StageList& list) {
 
 const std::vector<Strategy>& all_strategies() {
   static const std::vector<Strategy> table = {
+      {"phases", has_phases, lower_phases},
       {"contraction", [](const Problem& p, const StageList& l) { return find_contraction(p, l).has_value(); },
        [](const Problem& p, const StageList& l) { return lower_contraction(p, l, *find_contraction(p, l)); }},
       {"rows", works_by_rows, lower_rows},
@@ -123,6 +126,8 @@ Result<LoweredNode> lower_problem(const Problem& p) {
   PLIANT_CHECK(false) << "no strategy for " << p.name;
   return LoweredNode{};
 }
+
+constexpr int64_t kFewChecks = 4;  // not worth a vector
 
 // A kernel that stops the run where a data check of the node fails.
 Result<LoweredKernel> lower_check(const Problem& p, const ops::DataCheck& check) {
@@ -153,12 +158,37 @@ Result<LoweredKernel> lower_check(const Problem& p, const ops::DataCheck& check)
     signature.add_reads(expr::make_index(values.back()), {});
   }
   uint32_t fault = builder.add_fault(check.message, p.loc);
-  std::vector<Loop> loops;
-  for (size_t i = 0; i < ok.index.size(); ++i) loops.push_back({ok.index[i], ok.shape[i]});
+  Nest nest;
+  for (size_t i = 0; i < ok.index.size(); ++i) nest.loops.push_back({ok.index[i], ok.shape[i]});
   LoweredKernel k;
   k.tasks = ctx.constant(1);
-  k.work = product_of(ctx, loops) * 4;
-  k.function = builder.finish(wrap_loops(loops, loop::ForKind::Serial, loop::make_check(cond, fault, values)));
+  k.work = product_of(ctx, nest.loops) * 4;
+  nest.scalars = {cond};
+  Nest merged = nest;
+  collapse(ctx, merged);
+  if (merged.loops.size() <= 1) {
+    // The values of a message still are those of the separate loops.
+    Dim rest = merged.loops.empty() ? ctx.constant(0) : ctx.symbol_dim(merged.loops[0].var);
+    expr::DimMap separate;
+    for (size_t i = nest.loops.size(); i-- > 0;) {
+      separate[nest.loops[i].var] = i == 0 ? rest : mod(rest, nest.loops[i].extent);
+      rest = floordiv(rest, nest.loops[i].extent);
+    }
+    for (Dim& d : values) d = expr::substitute(d, separate);
+    nest = merged;
+  }
+  loop::StmtPtr body = loop::make_check(nest.scalars[0], fault, values);
+  if (!nest.loops.empty()) {
+    const Loop inner = nest.loops.back();
+    nest.loops.pop_back();
+    const int64_t lanes = lanes_for(p.target, nest.scalars);
+    if (inner.extent.is_const() && inner.extent.const_value() <= kFewChecks) {
+      body = loop::make_for(inner.var, inner.extent, loop::ForKind::Serial, body);
+    } else {
+      body = make_vector_loop(ctx, inner.extent, lanes, [&](Dim v) { return loop::substitute(body, {{inner.var, v}}); });
+    }
+  }
+  k.function = builder.finish(wrap_loops(nest.loops, loop::ForKind::Serial, body));
   k.args = signature.take_args();
   return k;
 }
