@@ -192,8 +192,7 @@ class Fuser {
         return std::nullopt;
       case GroupKind::Contraction:
       case GroupKind::Window:
-        if (b.kind == GroupKind::Map && b.nodes.size() >= 1 && (in_place || (single && facts_[i].permutation())))
-          return Joined{a.kind, 0};
+        if (b.kind == GroupKind::Map && b.nodes.size() >= 1 && (in_place || (single && keeps_last(i)))) return Joined{a.kind, 0};
         return std::nullopt;
       case GroupKind::Opaque:
       case GroupKind::View: return std::nullopt;
@@ -202,6 +201,12 @@ class Fuser {
   }
 
   bool defined_on_rows(ValueId v, size_t rank) const { return f_.tensor_type(v).shape.size() >= rank; }
+
+  // A transposition that leaves vectors as they are. Another one, after a reduction, would turn its vector loop too.
+  bool keeps_last(size_t i) const {
+    auto p = facts_[i].permutation();
+    return p && (p->axes.empty() || p->axes.back() + 1 == p->axes.size());
+  }
 
   // A transposition before a matrix product is a matter of strides: for the column operand any, for the row operand one that
   // keeps the last axis contiguous.
