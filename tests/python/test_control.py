@@ -472,7 +472,8 @@ def test_functions_of_many_instructions(tmp_path):
     count = 40_000
 
     def requirements(least):
-        return "".join(f'      core.require() {{a=dim(n), b=dim({least + k}), kind="less_equal", message="at most {{b}}"}}\n' for k in range(count))
+        line = '      core.require() {{a=dim(n), b=dim({}), kind="less_equal", message="at most {{b}}"}}\n'
+        return "".join(line.format(least + k) for k in range(count))
 
     text = f"""
 symbol n {{origin=input_axis("x", 0)}}

@@ -168,8 +168,10 @@ Result<Values> col2im(Conversion& c) {
 }
 
 Result<Values> center_crop_pad(Conversion& c) {
-  Attrs attrs{{"shape", TRY(c.dims(1, "the shape"))}};
-  if (c.has_attr("axes")) attrs.set("axes", c.ints_attr("axes", {}));
+  std::vector<int64_t> axes = c.ints_attr("axes", {});
+  const int64_t count = c.has_attr("axes") ? static_cast<int64_t>(axes.size()) : c.rank(0);
+  Attrs attrs{{"shape", TRY(c.dims(1, "the shape", {.expected = count}))}};
+  if (c.has_attr("axes")) attrs.set("axes", std::move(axes));
   return Values{TRY(c.append("array.center_crop_pad", attrs, {c.in(0)}))};
 }
 

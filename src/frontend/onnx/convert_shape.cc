@@ -267,7 +267,8 @@ Result<Dim> range_size(Conversion& c) {
 
 Result<Values> range(Conversion& c) {
   for (size_t i = 0; i < 3; ++i) {
-    if (!c.count(c.shape(i)).is_const(1)) return c.fail("wrong-count", "start, limit and step must be single numbers");
+    const Dim n = c.count(c.shape(i));
+    if (n.is_const() && !n.is_const(1)) return c.fail("wrong-count", "start, limit and step must be single numbers");
   }
   Dim size = TRY(range_size(c));
   ValueId start = TRY(c.reshape(c.in(0), {})), step = TRY(c.reshape(c.in(2), {}));

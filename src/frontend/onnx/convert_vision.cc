@@ -28,8 +28,15 @@ Result<Values> grid_sample(Conversion& c) {
   return Values{TRY(c.append("nn.grid_sample", std::move(attrs), c.all_inputs()))};
 }
 
+// How many axes the image has, as the matrices tell, which have a row for each but batch and channels.
+std::optional<int64_t> image_axes(Conversion& c) {
+  if (c.rank(0) != 3 || !c.shape(0)[1].is_const()) return std::nullopt;
+  return c.shape(0)[1].const_value() + 2;
+}
+
 Result<Values> affine_grid(Conversion& c) {
-  Attrs attrs{{"size", TRY(c.dims(1, "the size"))}, {"align_corners", c.bool_attr("align_corners", false)}};
+  Attrs attrs{{"size", TRY(c.dims(1, "the size", {.expected = image_axes(c)}))},
+              {"align_corners", c.bool_attr("align_corners", false)}};
   return Values{TRY(c.append("array.affine_grid", std::move(attrs), {c.in(0)}))};
 }
 
