@@ -1,6 +1,7 @@
 // Elementwise and index-moving stages: parallel over the outer loops, vectorised along the innermost.
 #include "lower/runs.h"
 #include "lower/stage_kernels.h"
+#include "lower/strided.h"
 #include "lower/transpose.h"
 
 namespace pliant::lower {
@@ -102,6 +103,10 @@ Result<LoweredKernel> lower_map_stages(const Problem& p, const StageList& list, 
     });
     parallel = {runs.tasks};
     body = runs.body;
+  } else if (const auto step = find_strided(ctx, flat)) {
+    TaskGrid grid = make_strided(ctx, p.target, flat, *step);
+    parallel = grid.parallel;
+    body = grid.body;
   } else if (nest.loops.empty()) {
     body = make_point(ctx, nest, group, {}, std::nullopt);
   } else {
@@ -121,6 +126,15 @@ Result<LoweredKernel> lower_map_stages(const Problem& p, const StageList& list, 
     auto upper = const_upper(ctx, inner.extent);
     Dim begin = ctx.constant(0), length = inner.extent;
     std::vector<Loop> serial;
+    expr::DimMap outer;
+    if (!upper && !parallel.empty()) {
+      const Loop row = parallel.back();
+      parallel.pop_back();
+      const RowBlock block = make_row_block(ctx, row, inner.extent, parallel);
+      Dim r = ctx.index_symbol("r", block.length);
+      serial.push_back({*r.as_symbol(), block.length});
+      outer[row.var] = block.begin + r;
+    }
     if (!upper || *upper > 2 * kChunk) {
       Dim chunks = ceildiv(inner.extent, kChunk);
       Dim t = ctx.index_symbol("t", chunks);
@@ -134,7 +148,8 @@ Result<LoweredKernel> lower_map_stages(const Problem& p, const StageList& list, 
     body = make_vector_loop(ctx, length, lanes, [&](Dim v) {
       std::vector<loop::StmtPtr> points;
       for (Dim u : unrolled) {
-        expr::DimMap at{{inner.var, begin + v}};
+        expr::DimMap at = outer;
+        at[inner.var] = begin + v;
         if (unrolled_var) at[*unrolled_var] = u;
         points.push_back(make_point(ctx, nest, group, at, lane_of(v, begin)));
       }

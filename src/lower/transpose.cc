@@ -6,13 +6,14 @@
 //     few c, stored side by side:    vectors along r, interleaved in registers
 //     a load step of 1 to 4:         vectors along c, picked from whole vectors
 //     4 or more of each:             the same blocks under masks
-//     otherwise:                     vectors along c, gathered
+//     otherwise:                     one by one along c, or gathered vectors where more than a copy is to be done
 #include "lower/transpose.h"
 
 #include <algorithm>
 #include <set>
 
 #include "lower/stage_kernels.h"
+#include "lower/strided.h"
 #include "lower/turn.h"
 
 namespace pliant::lower {
@@ -77,7 +78,8 @@ class Blocks {
   // The block of `lanes` by `lanes` at (row, column); rows, columns: how many of it exist, null for all.
   StmtPtr turned_block(int64_t lanes, Dim row, Dim column, Dim rows, Dim columns);
   StmtPtr interleave(Range rows, int64_t count);
-  StmtPtr stepping(Range rows, Range columns, int64_t step);
+  // Copies element by element, since gathers are slower; what is more than a copy by vectors.
+  StmtPtr one_by_one(Range rows, Range columns);
   StmtPtr by_vectors(const std::vector<Scalar>& values, Range rows, Range columns);
   bool masks_are_cheap() const;
 
@@ -193,24 +195,21 @@ StmtPtr Blocks::interleave(Range rows, int64_t count) {
   });
 }
 
+StmtPtr Blocks::one_by_one(Range rows, Range columns) {
+  const std::vector<Scalar>& values = map_.nest.scalars;
+  auto is_copy = [](Scalar s) { return s->kind == expr::ScalarKind::Load; };
+  if (!std::all_of(values.begin(), values.end(), is_copy)) return by_vectors(values, rows, columns);
+  Dim r = ctx_.index_symbol("r", rows.length), c = ctx_.index_symbol("c", columns.length);
+  StmtPtr row =
+      loop::make_for(*c.as_symbol(), columns.length, ForKind::Serial, store_at(values, {rows.begin + r, columns.begin + c}));
+  return loop::make_for(*r.as_symbol(), rows.length, ForKind::Serial, row);
+}
+
 StmtPtr Blocks::by_vectors(const std::vector<Scalar>& values, Range rows, Range columns) {
   Dim r = ctx_.index_symbol("r", rows.length);
   StmtPtr row = make_vector_loop(ctx_, columns.length, lanes_for(target_, values),
                                  [&](Dim v) { return store_at(values, {rows.begin + r, columns.begin + v}); });
   return loop::make_for(*r.as_symbol(), rows.length, ForKind::Serial, row);
-}
-
-StmtPtr Blocks::stepping(Range rows, Range columns, int64_t step) {
-  Dim c = ctx_.symbol_dim(c_.var);
-  std::vector<Scalar> values;
-  for (Scalar s : map_.nest.scalars)
-    values.push_back(expr::substitute(s, {}, [&](Scalar load) {
-      if (std::find(t_.loads.begin(), t_.loads.end(), load) == t_.loads.end()) return load;
-      auto own = stride_in(ctx_, load->index[0], c_.var);
-      if (!own || !(*own == t_.step)) return load;
-      return expr::make_load(ctx_, load->tensor, load->dtype, {load->index[0] + c * step - c * t_.step});
-    }));
-  return by_vectors(values, rows, columns);
 }
 
 bool Blocks::masks_are_cheap() const {
@@ -263,11 +262,12 @@ TaskGrid Blocks::make() {
   // Blocks of half the size waste less where a loop is short.
   const int64_t half = t_.lanes > kFew ? t_.lanes / 2 : t_.lanes;
   const Dim lanes = constant(t_.lanes), few = constant(kFew);
-  add({}, [&] { return by_vectors(map_.nest.scalars, rows, columns); });
+  add({}, [&] { return one_by_one(rows, columns); });
   if (masks_are_cheap() && half > kFew)
     add({{few, r_.extent}, {few, c_.extent}}, [&] { return turned_masked(rows, columns, half); });
   for (int64_t n = 1; n <= kFew; ++n)
-    add({{constant(n), t_.step}, {t_.step, constant(n)}}, [&] { return stepping(rows, columns, n); });
+    add({{constant(n), t_.step}, {t_.step, constant(n)}},
+        [&] { return by_vectors(with_step(ctx_, map_, t_.step, n), rows, columns); });
   bool side_by_side = true;
   for (Dim d : map_.nest.offsets) {
     auto step = stride_in(ctx_, d, r_.var);

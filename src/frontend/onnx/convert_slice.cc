@@ -1,5 +1,5 @@
 // Slice. Its bounds were attributes before opset 10. With axes and steps known it is array.slice, whose bounds may be sizes;
-// with axes or steps known only at run time, each axis is gathered by computed positions.
+// with axes or steps known only at run time it is array.strided, each axis by its first position, step and count.
 #include "frontend/onnx/direct.h"
 #include "frontend/onnx/fold.h"
 
@@ -94,19 +94,16 @@ Result<Values> slice_at_run_time(Conversion& c) {
   // Unsliced axes keep step 1, for which these bounds take the whole axis.
   std::vector<Dim> starts = TRY(per_axis(c, c.in(1), axes, 0, "the starts"));
   std::vector<Dim> ends = TRY(per_axis(c, c.in(2), axes, INT64_MAX / 2, "the ends"));
-  ValueId out = c.in(0);
+  std::vector<Dim> firsts, sizes;
   for (size_t a = 0; a < steps.size(); ++a) {
-    steps[a] = tight_max(steps[a], c.num(-INT64_MAX), c.ctx());  // so that it can be negated
+    Dim n = c.shape(0)[a];
+    steps[a] = tight_min(tight_max(steps[a], -n - 1, c.ctx()), n + 1, c.ctx());  // longer steps act alike
     c.require_less_equal(c.num(1), tight_max(steps[a], -steps[a], c.ctx()), "the steps must not be 0");
-    Positions p = positions_of(c, starts[a], ends[a], steps[a], c.shape(0)[a]);
-    ValueId bounds = TRY(c.from_dims({p.first, steps[a]}));
-    Values parts = TRY(c.append_multi(
-        "array.split", Attrs{{"axis", int64_t{0}}, {"sizes", std::vector<Dim>{c.num(1), c.num(1)}}}, {bounds}, 2));
-    ValueId first = TRY(c.reshape(parts[0], {})), step = TRY(c.reshape(parts[1], {}));
-    ValueId indices = TRY(c.append("array.range", Attrs{{"size", p.count}}, {first, step}));
-    out = TRY(c.append("array.gather", Attrs{{"axis", static_cast<int64_t>(a)}}, {out, indices}));
+    Positions p = positions_of(c, starts[a], ends[a], steps[a], n);
+    firsts.push_back(p.first);
+    sizes.push_back(p.count);
   }
-  return Values{out};
+  return Values{TRY(c.append("array.strided", Attrs{{"starts", firsts}, {"steps", steps}, {"sizes", sizes}}, {c.in(0)}))};
 }
 
 bool has_constant(Conversion& c, size_t i) {

@@ -1,4 +1,6 @@
 // Axes cut or extended around their middle.
+#include <algorithm>
+
 #include "ops/scalars.h"
 
 namespace pliant::ops {
@@ -14,27 +16,35 @@ Tensors compute(DefineContext& c) {
   if (wanted.size() != axes.size())
     return c.fail("bad-attribute",
                   "there are " + std::to_string(wanted.size()) + " sizes for " + std::to_string(axes.size()) + " axes");
-  std::vector<Dim> shape = x->shape, begin(x->rank(), c.dim(0));
+  // Positions [from, end) of an axis are those of the data from `from + shift` on.
+  struct Part {
+    size_t axis;
+    Dim from, end, shift;
+  };
+  std::vector<Part> parts;
+  std::vector<Dim> shape = x->shape;
   for (size_t k = 0; k < axes.size(); ++k) {
     size_t a = TRY(c.axis(axes[k], x->rank()));
     Dim in = x->shape[a], out = wanted[k];
     TRY(c.require_less_equal(c.dim(0), out, "a size"));
+    if (!ctx.proves_less_equal(c.dim(0), out)) out = expr::max(out, c.dim(0));
     // Cutting starts at floor((in - out) / 2), padding puts floor((out - in) / 2) before.
     Dim cut = expr::floordiv(expr::max(in - out, c.dim(0)), 2), before = expr::floordiv(expr::max(out - in, c.dim(0)), 2);
     shape[a] = out;
-    begin[a] = cut - before;
+    Dim from = expr::min(before, out);
+    parts.push_back({a, from, expr::max(from, expr::min(from + in, out)), cut - before});
   }
+  std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.axis < b.axis; });
   return std::vector{c.te().map("y", shape, [&](const Index& i) {
-    Index at(i.size());
-    Scalar inside;
-    for (size_t k = 0; k < i.size(); ++k) {
-      at[k] = i[k] + begin[k];
-      auto require = [&](Scalar cond) { inside = inside ? expr::logical_and(inside, cond) : cond; };
-      if (!ctx.proves_less_equal(c.dim(0), at[k])) require(expr::less_equal(c.dim(0), at[k]));
-      if (!ctx.proves_less(at[k], x->shape[k])) require(expr::less(at[k], x->shape[k]));
+    Index at = i;
+    for (const Part& p : parts) at[p.axis] = i[p.axis] + p.shift;
+    // A choice along each axis, the innermost first, so that what is copied is contiguous from there on.
+    Scalar v = (*x)(at), zero = expr::make_const(ctx, x->dtype, 0);
+    for (const Part& p : parts) {
+      if (!ctx.proves_less_equal(shape[p.axis], p.end)) v = expr::make_select(expr::less(i[p.axis], p.end), v, zero);
+      if (!p.from.is_const(0)) v = expr::make_select(expr::less(i[p.axis], p.from), zero, v);
     }
-    Scalar v = (*x)(at);
-    return inside ? expr::make_select(inside, v, expr::make_const(ctx, x->dtype, 0)) : v;
+    return v;
   })};
 }
 
