@@ -64,9 +64,11 @@ loop::StmtPtr make_reduction(expr::Context& ctx, const Reduction& r, const std::
     sweep.push_back(loop::make_for(*i.as_symbol(), whole, loop::ForKind::Serial,
                                    for_lanes(ctx, wide, [&](Dim l) { return term(i * wide + l, l); })));
   }
-  if (!rest.is_const(0))
-    sweep.push_back(
-        for_lanes(ctx, wide, [&](Dim l) { return loop::make_if(expr::less(l, rest), term(whole * wide + l, l)); }));
+  if (!rest.is_const(0)) {
+    loop::StmtPtr tail =
+        for_lanes(ctx, wide, [&](Dim l) { return loop::make_if(expr::less(l, rest), term(whole * wide + l, l)); });
+    sweep.push_back(rest.is_const() ? tail : loop::make_if(expr::less(ctx.constant(0), rest), tail));
+  }
   seq.push_back(wrap_loops(outer, loop::ForKind::Serial, loop::make_block(std::move(sweep))));
   seq.push_back(
       for_lanes(ctx, wide, [&](Dim l) { return loop::make_store(total.id, {zero}, load_of(ctx, part, l), kind); }));

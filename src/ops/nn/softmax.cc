@@ -9,8 +9,13 @@ Tensors compute(DefineContext& c) {
   SoftmaxParts p = TRY(softmax_parts(c));
   Tensor e = c.te().map("exp", x->shape, [&](const Index& i) { return unary(UnaryOp::Exp, p.shifted(i)); });
   Tensor sum = reduce_kept(c, "sum", p.axes, te::Combiner::Sum, [&](const Index& i) { return (*e)(i); });
+  // One division a sum instead of one an element.
+  Tensor scale = c.te().map("scale", p.axes.kept, [&](const Index& i) {
+    Scalar s = (*sum)(i);
+    return expr::make_const(c.ctx(), s.dtype(), 1) / s;
+  });
   return std::vector{c.te().map("y", x->shape, [&](const Index& i) {
-    return expr::make_cast(x->dtype, (*e)(i) / (*sum)(kept_index(p.axes, i, c.ctx())));
+    return expr::make_cast(x->dtype, (*e)(i) * (*scale)(kept_index(p.axes, i, c.ctx())));
   })};
 }
 
