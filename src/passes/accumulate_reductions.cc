@@ -17,6 +17,7 @@
 
 #include "ops/control.h"
 #include "passes/pass.h"
+#include "passes/rewrite/known.h"
 #include "passes/rewrite/liveness.h"
 #include "passes/rewrite/sweep.h"
 
@@ -58,14 +59,9 @@ using ReaderMap = std::unordered_map<ValueId, Readers>;
 
 // Known axes among which is the first.
 bool reduces_first(const Node& n, size_t rank) {
-  const graph::Attrs& attrs = n.attrs;
-  if (n.inputs.size() != 1 || attrs.find("axes") == nullptr) return false;
-  bool first = false;
-  for (Dim a : attrs.dims_or("axes", {})) {
-    if (!a.is_const()) return false;
-    first |= a.is_const(0) || a.is_const(-static_cast<int64_t>(rank));
-  }
-  return first;
+  const std::optional<std::vector<int64_t>> axes = known_ints(n.attrs, "axes");
+  return n.inputs.size() == 1 && axes &&
+         std::any_of(axes->begin(), axes->end(), [&](int64_t a) { return a == 0 || a == -static_cast<int64_t>(rank); });
 }
 
 void find_readers(const graph::Function& f, const std::vector<Node>& nodes, ReaderMap& map) {
@@ -253,8 +249,8 @@ class Accumulator {
       const Shape whole = sweep_.shape(reader.inputs[0]);
       const auto rank = static_cast<int64_t>(whole.size());
       Dim count = sweep_.ctx().constant(1);
-      for (Dim a : reader.attrs.dims_or("axes", {}))
-        count = count * whole[static_cast<size_t>(a.const_value() < 0 ? a.const_value() + rank : a.const_value())];
+      const std::vector<int64_t> axes = *known_ints(reader.attrs, "axes");
+      for (int64_t a : axes) count = count * whole[static_cast<size_t>(a < 0 ? a + rank : a)];
       ValueId sum = TRY(make("reduce.sum", reader.attrs, {s.total}, reader.loc));
       ValueId n = TRY(make("array.from_dims", {{"values", std::vector<Dim>{count}}}, {}, reader.loc));
       n = TRY(make("array.reshape", {{"shape", Shape{}}}, {n}, reader.loc));
