@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "expr/pair.h"
 #include "loop/walk.h"
 #include "lower/few_rows.h"
 #include "lower/register_block.h"
@@ -170,8 +171,8 @@ loop::StmtPtr make_tile(const Tiler& t, int64_t height, Dim start, Dim column, b
   loop::StmtPtr add = for_tile([&](Dim r, Dim j) {
     Scalar a = expr::substitute(t.f.a, {{t.f.row.var, start + r}});
     Scalar b = expr::substitute(t.f.b, {{*column.as_symbol(), j}});
-    loop::StmtPtr s = loop::make_store(acc.id, {r * t.nr + j}, expr::make_cast(acc_type, a) * expr::make_cast(acc_type, b),
-                                       loop::StoreKind::Add);
+    Scalar product = t.f.pairs ? expr::pair_product(a, b) : expr::make_cast(acc_type, a) * expr::make_cast(acc_type, b);
+    loop::StmtPtr s = loop::make_store(acc.id, {r * t.nr + j}, product, loop::StoreKind::Add);
     return mask_loads ? inside(j, s) : s;
   });
   loop::StmtPtr store = for_tile([&](Dim r, Dim j) {
@@ -199,7 +200,20 @@ struct Blocking {
   Dim height_first;
   Dim row_first, row_count;
   SymbolId height_var = 0;
+  std::vector<std::pair<SymbolId, Dim>> lets;  // of a task, outermost first
 };
+
+// `value`, computed once a task; at least `least`, and at most `most` where it has a bound.
+Dim once(const Tiler& t, Blocking& b, const char* name, Dim value, int64_t least, std::optional<int64_t> most = {}) {
+  if (value.is_const() || value.as_symbol()) return value;
+  expr::SymbolInfo info;
+  info.name = name;
+  info.lo = least;
+  if (most) info.hi = *most;
+  Dim s = t.ctx.symbol(std::move(info));
+  b.lets.emplace_back(*s.as_symbol(), value);
+  return s;
+}
 
 // Operands b that are large leave the cache between two uses: their panels are the outer loop of the tasks.
 bool has_large_b(const Tiler& t) {
@@ -216,7 +230,7 @@ int64_t most_rows(const Tiler& t) {
   if (!k.is_const() || !columns.is_const() || (total.is_const() && total.const_value() <= kWholeWork)) return budget;
   const int64_t row_work = std::max<int64_t>(1, k.const_value() * (has_large_b(t) ? t.nr : columns.const_value()));
   if (t.operand == Operand::Panel) return std::min(budget, std::max(8 * t.mr, kWholeWork / row_work));
-  return std::min(budget, std::max(has_large_b(t) ? t.mr : 2 * t.mr, kTaskWork / row_work));
+  return std::min(budget, std::max(2 * t.mr, kTaskWork / row_work));
 }
 
 // Tasks are blocks of rows by runs of panels.
@@ -242,8 +256,8 @@ Blocking make_blocking(const Tiler& t) {
     Dim blocks = ceildiv(h.extent, lines), v = ctx.index_symbol("hb", blocks);
     Dim block = ceildiv(h.extent, max(one, blocks));
     outer.push_back({*v.as_symbol(), blocks});
-    b.height_first = v * block;
-    Dim count = min(block, h.extent - b.height_first), hi = ctx.index_symbol("h", count);
+    b.height_first = once(t, b, "hf", v * block, 0);
+    Dim count = once(t, b, "hn", min(block, h.extent - b.height_first), 1), hi = ctx.index_symbol("h", count);
     b.height_loop = Loop{*hi.as_symbol(), count};
     b.height_var = h.var;
     rows_in_task = block * t.f.row.extent;
@@ -255,9 +269,9 @@ Blocking make_blocking(const Tiler& t) {
       Dim all = ceildiv(t.f.row.extent, t.mr), blocks = ceildiv(all, tiles), v = ctx.index_symbol("mb", blocks);
       Dim size = ceildiv(all, max(one, blocks)) * t.mr;
       outer.push_back({*v.as_symbol(), blocks});
-      b.row_first = v * size;
       rows_in_task = min(size, t.f.row.extent);
-      b.row_count = min(size, t.f.row.extent - b.row_first);
+      b.row_first = once(t, b, "rf", v * size, 0);
+      b.row_count = once(t, b, "rn", min(size, t.f.row.extent - b.row_first), 1, tiles * t.mr);
     }
   }
   b.panel_first = ctx.constant(0);
@@ -272,8 +286,8 @@ Blocking make_blocking(const Tiler& t) {
   Dim chunk = max(one, min(t.panels, floordiv(ctx.constant(kTaskWork), per_panel)));
   Dim chunks = ceildiv(t.panels, chunk), c = ctx.index_symbol("nc", chunks);
   if (!chunks.is_const(1)) {
-    b.panel_first = c * chunk;
-    b.panel_count = min(chunk, t.panels - b.panel_first);
+    b.panel_first = once(t, b, "pf", c * chunk, 0);
+    b.panel_count = once(t, b, "pc", min(chunk, t.panels - b.panel_first), 1);
     outer.insert(has_large_b(t) ? outer.begin() : outer.end(), Loop{*c.as_symbol(), chunks});
   }
   b.parallel = std::move(outer);
@@ -368,6 +382,7 @@ Result<LoweredKernel> lower_tiles(const Problem& p, const StageList& list, const
   if (b.height_loop) renames[b.height_var] = b.height_first + ctx.symbol_dim(b.height_loop->var);
   body = loop::substitute(body, renames);
   body = loop::make_for(*local_panel.as_symbol(), b.panel_count, loop::ForKind::Serial, body);
+  for (size_t i = b.lets.size(); i-- > 0;) body = loop::make_let(b.lets[i].first, b.lets[i].second, body);
   Dim runs = ctx.constant(1);
   if (!least_rows.is_const(0)) runs = min(runs, max(ctx.constant(0), t.f.row.extent - (least_rows - 1)));
   if (!runs.is_const(1)) b.parallel.insert(b.parallel.begin(), {*ctx.index_symbol("many", runs).as_symbol(), runs});
