@@ -18,6 +18,21 @@ namespace {
 
 constexpr int64_t kChunk = 4096;  // elements of one task along the vector loop
 
+// Lanes of the vector loop. Long loops in bytes or 16-bit integers alone fill whole vectors; halves are computed in f32.
+int64_t lanes_of(const codegen::Target& target, const Nest& nest) {
+  const int64_t lanes = lanes_for(target, nest.scalars);
+  int64_t width = 1;
+  for (Scalar s : nest.scalars)
+    for_each_scalar(s, [&](Scalar t) {
+      const bool is_half = t->dtype == DType::F16 || t->dtype == DType::BF16;
+      width = std::max(width, is_half && t->kind != expr::ScalarKind::Load ? 4 : byte_size(t->dtype));
+    });
+  if (width >= 4 || nest.loops.empty()) return lanes;
+  const Dim inner = nest.loops.back().extent;
+  const int64_t wide = target.vector_bytes / width;
+  return inner.is_const() && inner.const_value() < 2 * wide ? lanes : wide;
+}
+
 // scalars[k] is stored at offsets[k] of stage k. With `piece`: of a group of one, in that range only.
 Nest make_nest(const Problem& p, const StageList& list, const std::vector<const Stage*>& group, const Piece* piece) {
   Nest nest;
@@ -87,7 +102,7 @@ Result<LoweredKernel> lower_map_stages(const Problem& p, const StageList& list, 
     for (const Stage* s : group) signature.add_write(s->tensor);
   }
   Dim elements = product_of(ctx, nest.loops);
-  int64_t lanes = lanes_for(p.target, nest.scalars);
+  const int64_t lanes = lanes_of(p.target, nest);
   std::vector<Loop> parallel = nest.loops;
   loop::StmtPtr body;
   FlatMap flat{nest, {}};
