@@ -174,6 +174,21 @@ Status lower_product(const Problem& p, const StageList& list, const Stage& s, co
   return ok();
 }
 
+bool is_packed_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e) {
+  auto f = make_factors(p, *s.tensor, s.body, e, list.shapes);
+  return f && can_pack(p, *f);
+}
+
+Status lower_pairs_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e,
+                           const Temporaries& temporaries, LoweredNode& out) {
+  Factors f = *make_factors(p, *s.tensor, s.body, e, list.shapes);
+  f.pairs = true;
+  order_reduction(p.ctx, f);
+  out.kernels.push_back(
+      TRY(lower_tiles(p, list, *s.tensor, e.outputs, f, Operand::Packed, p.ctx.constant(0), temporaries)));
+  return ok();
+}
+
 Result<LoweredNode> lower_contraction(const Problem& p, const StageList& list, size_t root) {
   LoweredNode out;
   Temporaries temporaries;

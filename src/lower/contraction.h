@@ -14,6 +14,10 @@ Result<LoweredNode> lower_contraction(const Problem& p, const StageList& list, s
 bool is_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e);
 Status lower_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e,
                      std::map<expr::TensorId, int32_t>& temporaries, LoweredNode& out);
+// The same where the factors hold pairs and the second is made of constants of known sizes.
+bool is_packed_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e);
+Status lower_pairs_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e,
+                           const std::map<expr::TensorId, int32_t>& temporaries, LoweredNode& out);
 
 // The factors of a sum of products and what the loops around it do to them.
 struct Factors {
@@ -24,6 +28,7 @@ struct Factors {
   std::vector<Scalar> values;  // epilogues, flat: the value of each output, with loads of `acc` for the sum
   std::vector<Dim> offsets;    // of the outputs, flat
   expr::TensorId acc;          // stands for the sum in `values`, index ignored
+  bool pairs = false;          // a and b hold pairs of i16, whose products are added (expr/pair.h)
 };
 
 // Stores the outputs at (row, column), where the sum is `total`, of the accumulate dtype.

@@ -1,6 +1,7 @@
 // The strategies in the order in which they are tried, and the choice.
 #include "loop/walk.h"
 #include "lower/contraction.h"
+#include "lower/pairs.h"
 #include "lower/phases.h"
 #include "lower/row.h"
 #include "lower/stage_kernels.h"
@@ -106,6 +107,7 @@ Result<LoweredNode> lower_reduction(const Problem& p, const StageList& list) {
 
 const std::vector<Strategy>& all_strategies() {
   static const std::vector<Strategy> table = {
+      {"pairs", has_pairs, lower_pairs},
       {"phases", has_phases, lower_phases},
       {"contraction", [](const Problem& p, const StageList& l) { return find_contraction(p, l).has_value(); },
        [](const Problem& p, const StageList& l) { return lower_contraction(p, l, *find_contraction(p, l)); }},

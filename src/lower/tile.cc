@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "expr/pair.h"
 #include "loop/walk.h"
 #include "lower/few_rows.h"
 #include "lower/register_block.h"
@@ -170,8 +171,8 @@ loop::StmtPtr make_tile(const Tiler& t, int64_t height, Dim start, Dim column, b
   loop::StmtPtr add = for_tile([&](Dim r, Dim j) {
     Scalar a = expr::substitute(t.f.a, {{t.f.row.var, start + r}});
     Scalar b = expr::substitute(t.f.b, {{*column.as_symbol(), j}});
-    loop::StmtPtr s = loop::make_store(acc.id, {r * t.nr + j}, expr::make_cast(acc_type, a) * expr::make_cast(acc_type, b),
-                                       loop::StoreKind::Add);
+    Scalar product = t.f.pairs ? expr::pair_product(a, b) : expr::make_cast(acc_type, a) * expr::make_cast(acc_type, b);
+    loop::StmtPtr s = loop::make_store(acc.id, {r * t.nr + j}, product, loop::StoreKind::Add);
     return mask_loads ? inside(j, s) : s;
   });
   loop::StmtPtr store = for_tile([&](Dim r, Dim j) {

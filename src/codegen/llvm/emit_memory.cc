@@ -1,6 +1,8 @@
 // Loads and stores. In a vector loop the flat index decides: uniform, contiguous (also backwards), or anything else, which
 // is a gather or a scatter.
+#include "codegen/llvm/emit_pairs.h"
 #include "codegen/llvm/emitter.h"
+#include "expr/pair.h"
 
 namespace pliant::codegen {
 
@@ -242,6 +244,10 @@ void Emitter::emit_store(const loop::Stmt& s) {
   // A product that is added is one fused operation: a Reduce store may be reassociated.
   const bool fused = s.store_kind == StoreKind::Add && (t == DType::F32 || t == DType::F64) && opt_level_ > 0 &&
                      s.value->kind == expr::ScalarKind::Binary && s.value->binary() == expr::BinaryOp::Mul;
+  auto pairs_added = [&](const loop::Stmt& store, DType type) -> std::optional<std::pair<Scalar, Scalar>> {
+    if (!lanes_ || store.store_kind != StoreKind::Add || type != DType::I32) return std::nullopt;
+    return expr::as_pair_product(store.value);
+  };
   const bool contiguous = lanes_ && is_contiguous(b, ix);
   // Every lane's element is there, whether the mask has it or not.
   const bool whole = lanes_ && b.buffer->scope == Scope::Local && proves_in_bounds(*b.buffer, s.index);
@@ -258,6 +264,10 @@ void Emitter::emit_store(const loop::Stmt& s) {
       Value* x = operand(s.value->args[0]);
       Value* y = operand(s.value->args[1]);
       v = b_.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, y, old()});
+    } else if (auto pair = pairs_added(s, t)) {
+      Value* x = operand(pair->first);
+      Value* y = operand(pair->second);
+      v = add_pair_products(b_, target_.vector_bytes, old(), x, y);
     } else {
       v = operand(s.value);
       if (s.store_kind != StoreKind::Assign) v = combine(s.store_kind, t, old(), v);

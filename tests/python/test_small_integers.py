@@ -1,0 +1,88 @@
+"""Convolutions and products of 8-bit integers, at odd and zero sizes, with every zero point, beside numpy."""
+import numpy as np
+import pliant
+import pytest
+from models import Graph
+from onnx import TensorProto, numpy_helper
+from test_windows import conv, fits
+
+TYPES = {"u8": (TensorProto.UINT8, np.uint8), "i8": (TensorProto.INT8, np.int8)}
+TARGETS = ["native", "x86-64-v3"]
+PLANES = [(1, 1), (3, 2), (5, 7), (9, 33), (17, 16)]
+CASES = {  # weight, group, strides, dilations, pads
+    "3x3": ((33, 5, 3, 3), 1, (1, 1), (1, 1), (1, 1, 1, 1)),
+    "stride 2": ((16, 8, 3, 3), 1, (2, 2), (1, 1), (0, 1, 2, 1)),
+    "1x1": ((20, 7, 1, 1), 1, (1, 1), (1, 1), (0, 0, 0, 0)),
+    "one channel": ((9, 1, 3, 2), 1, (1, 1), (2, 1), (2, 1, 2, 0)),
+    "groups": ((6, 2, 3, 3), 3, (1, 1), (1, 1), (1, 1, 1, 1)),
+    "depthwise": ((6, 1, 3, 3), 6, (1, 1), (1, 1), (1, 1, 1, 1)),
+}
+
+
+def values(dtype, shape, rng):
+    info = np.iinfo(dtype)
+    return rng.integers(info.min, info.max + 1, shape).astype(dtype)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("types", ["u8 u8", "u8 i8", "i8 i8"])
+@pytest.mark.parametrize("case", CASES)
+def test_convolutions(case, types, target):
+    shape, group, strides, dilations, pads = CASES[case]
+    (x_onnx, x_type), (_, w_type) = (TYPES[t] for t in types.split())
+    rng = np.random.default_rng(5)
+    w, x_zero, w_zero = values(w_type, shape, rng), values(x_type, (), rng), values(w_type, (), rng)
+    g = Graph()
+    for name, a in {"w": w, "wz": w_zero}.items():
+        g.initializers.append(numpy_helper.from_array(np.asarray(a), name))
+    g("ConvInteger", "x", "w", "xz", "wz", name="y", group=group, strides=list(strides), dilations=list(dilations),
+      pads=list(pads))
+    channels = shape[1] * group
+    inputs = [("x", x_onnx, ["n", channels, "h", "v"]), ("xz", x_onnx, [])]
+    exe = pliant.compile(g.model(inputs, [("y", TensorProto.INT32, None)]), target=target)
+    for n, size in [(0, PLANES[-1])] + [(1 + k % 2, s) for k, s in enumerate(PLANES)]:
+        if not fits(size, shape[2:], dilations, pads):
+            continue
+        x = values(x_type, (n, channels, *size), rng)
+        want = conv(x.astype(np.int64) - int(x_zero), w.astype(np.int64) - int(w_zero), group, strides, dilations, pads)
+        np.testing.assert_array_equal(exe.run({"x": x, "xz": x_zero})["y"], want, err_msg=f"{n} {size}")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("types", ["u8 u8", "u8 i8", "i8 i8"])
+@pytest.mark.parametrize("inner, columns", [(1, 3), (2, 16), (7, 33), (64, 65), (333, 40)])
+def test_products(inner, columns, types, target):
+    (x_onnx, x_type), (_, w_type) = (TYPES[t] for t in types.split())
+    rng = np.random.default_rng(6)
+    w = values(w_type, (inner, columns), rng)
+    x_zero, w_zero = values(x_type, (), rng), values(w_type, (columns,), rng)
+    g = Graph()
+    for name, a in {"w": w, "xz": x_zero, "wz": w_zero}.items():
+        g.initializers.append(numpy_helper.from_array(np.asarray(a), name))
+    g("MatMulInteger", "x", "w", "xz", "wz", name="y")
+    exe = pliant.compile(g.model([("x", x_onnx, ["b", "m", inner])], [("y", TensorProto.INT32, None)]), target=target)
+    for rows in [(0, 3), (2, 0), (1, 1), (1, 7), (3, 33)]:
+        x = values(x_type, (*rows, inner), rng)
+        want = (x.astype(np.int64) - int(x_zero)) @ (w.astype(np.int64) - w_zero.astype(np.int64))
+        np.testing.assert_array_equal(exe.run({"x": x})["y"], want, err_msg=str(rows))
+
+
+def test_requantised():
+    rng = np.random.default_rng(7)
+    shape = (17, 6, 3, 3)
+    w, bias = values(np.int8, shape, rng), rng.integers(-9999, 9999, shape[0]).astype(np.int32)
+    scales = rng.uniform(0.01, 0.02, shape[0]).astype(np.float32)
+    g = Graph()
+    parts = {"xs": np.float32(0.5), "xz": np.uint8(120), "w": w, "ws": scales, "wz": np.zeros(shape[0], np.int8),
+             "ys": np.float32(4), "yz": np.uint8(7), "b": bias}
+    for name, a in parts.items():
+        g.initializers.append(numpy_helper.from_array(np.asarray(a), name))
+    g("QLinearConv", "x", *parts, name="y", pads=[1, 1, 1, 1])
+    exe = pliant.compile(g.model([("x", TensorProto.UINT8, ["n", 6, "h", "v"])], [("y", TensorProto.UINT8, None)]))
+    for size in PLANES:
+        x = values(np.uint8, (2, 6, *size), rng)
+        total = conv(x.astype(np.int64) - 120, w.astype(np.int64), 1, (1, 1), (1, 1), (1, 1, 1, 1))
+        total = (total + bias.reshape(-1, 1, 1)).astype(np.float32)
+        scale = (np.float32(0.5) * scales / np.float32(4)).reshape(-1, 1, 1)
+        want = np.clip(np.round(total * scale) + 7, 0, 255)
+        np.testing.assert_array_equal(exe.run({"x": x})["y"], want)
