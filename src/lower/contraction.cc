@@ -184,8 +184,7 @@ Status lower_pairs_product(const Problem& p, const StageList& list, const Stage&
   Factors f = *make_factors(p, *s.tensor, s.body, e, list.shapes);
   f.pairs = true;
   order_reduction(p.ctx, f);
-  out.kernels.push_back(
-      TRY(lower_tiles(p, list, *s.tensor, e.outputs, f, Operand::Packed, p.ctx.constant(0), temporaries)));
+  out.kernels.push_back(TRY(lower_tiles(p, list, *s.tensor, e.outputs, f, Operand::Packed, p.ctx.constant(0), temporaries)));
   return ok();
 }
 
