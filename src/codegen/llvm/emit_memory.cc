@@ -214,6 +214,7 @@ Val Emitter::emit_load(Scalar s) {
     return {b_.CreateVectorReverse(load_vector(b, kept_inside(address(b, low), condition, bytes * lanes_), mask)), true};
   }
   if (Value* shuffled = load_shuffled(b, ix)) return {shuffled, true};
+  if (Value* spread = load_spread(b, ix)) return {spread, true};
   if (runs_or_stays(b, ix, flat)) return {load_run_or_element(b, ix, mask, condition), true};
   if (const int64_t step = short_step(b, ix); step != 0 && !mask) {
     const int64_t span = (lanes_ - 1) * std::abs(step) + 1;

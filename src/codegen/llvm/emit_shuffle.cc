@@ -1,4 +1,4 @@
-// Loads of local buffers in an order of lanes that is known: shuffles of whole vectors.
+// Loads in an order of lanes that is known: shuffles of whole vectors of local buffers, and of a run of any other.
 #include <algorithm>
 
 #include "codegen/llvm/emitter.h"
@@ -51,6 +51,31 @@ Value* Emitter::load_shuffled(const BufferState& b, const Index& ix) {
     out = out ? b_.CreateShuffleVector(out, pair, of_all) : pair;
   }
   return out;
+}
+
+Value* Emitter::load_spread(const BufferState& b, const Index& ix) {
+  auto* positions = llvm::dyn_cast_or_null<llvm::Constant>(ix.small);
+  if (!positions || ix.step || ix.wide || b.lane_private || guard_.any()) return nullptr;
+  std::vector<int64_t> at;
+  for (int64_t lane = 0; lane < lanes_; ++lane) {
+    auto* n = llvm::dyn_cast_or_null<llvm::ConstantInt>(positions->getAggregateElement(static_cast<unsigned>(lane)));
+    if (!n) return nullptr;
+    at.push_back(n->getSExtValue());
+  }
+  const auto [low, high] = std::minmax_element(at.begin(), at.end());
+  const int64_t span = *high - *low + 1;
+  if (span > lanes_) return nullptr;
+  Index first;
+  first.terms = ix.terms;
+  first.constant = ix.constant + *low;
+  auto* run_type = llvm::FixedVectorType::get(memory_type(b.buffer->dtype), static_cast<unsigned>(span));
+  auto* run =
+      b_.CreateAlignedLoad(run_type, address(b, first), llvm::Align(static_cast<uint64_t>(byte_size(b.buffer->dtype))));
+  annotate(run, b, true);
+  std::vector<int> from;
+  for (int64_t n : at) from.push_back(static_cast<int>(n - *low));
+  Value* out = b_.CreateShuffleVector(run, from);
+  return b.buffer->dtype == DType::Bool ? b_.CreateIsNotNull(out) : out;
 }
 
 }  // namespace pliant::codegen
