@@ -29,12 +29,57 @@ bool reads_elementwise(expr::Context& ctx, const te::TensorDef& reader, const te
   return ctx.proves_equal(a, element_count(ctx, t.shape));
 }
 
+bool is_work(Dim d);
+// An index that holds a division by what only the run knows, or a computed value.
+bool is_work(const expr::Atom& a) {
+  if (a.kind == expr::AtomKind::Value) return true;
+  const bool divides = a.kind == expr::AtomKind::FloorDiv || a.kind == expr::AtomKind::Mod;
+  if (divides && !a.args[1].is_const()) return true;
+  return std::any_of(a.args.begin(), a.args.end(), [](Dim d) { return is_work(d); });
+}
+bool is_work(Dim d) {
+  for (const auto& [monomial, coefficient] : d->terms)
+    for (const auto& [atom, power] : monomial->factors)
+      if (is_work(*atom)) return true;
+  return false;
+}
+
+// Some load of `reader` is at a position that is itself loaded.
+bool picks_by_data(const te::TensorDef& reader) {
+  for (Scalar l : expr::loads_of(reader.body))
+    for (Dim d : l->index)
+      if (!expr::loads_of(expr::make_index(d)).empty()) return true;
+  return false;
+}
+
+constexpr int64_t kTableCost = 4;
+
+// Positions and weights over fewer axes than what reads them: they are made once, not at every point of the other axes.
+bool is_table(const te::TensorDef& t, const std::vector<te::Tensor>& readers) {
+  if (t.shape.empty()) return false;
+  const bool works = t.body->kind == expr::ScalarKind::Index ? is_work(t.body->index[0]) : cost_of(t.body) >= kTableCost;
+  return works &&
+         std::all_of(readers.begin(), readers.end(),
+                     [&](const te::Tensor& r) { return r->shape.size() + r->reduce_extent.size() > t.shape.size(); }) &&
+         std::any_of(readers.begin(), readers.end(), [](const te::Tensor& r) { return picks_by_data(*r); });
+}
+
+// Read at several positions that are data, and itself made of several loads: inlined, the loads would multiply.
+bool multiplies_loads(const te::TensorDef& t, const std::vector<te::Tensor>& readers) {
+  if (expr::loads_of(t.body).size() < 2) return false;
+  return std::any_of(readers.begin(), readers.end(), [&](const te::Tensor& r) {
+    const std::vector<Scalar> loads = expr::loads_of(r->body);
+    return picks_by_data(*r) && std::count_if(loads.begin(), loads.end(), [&](Scalar l) { return l->tensor == t.id; }) > 1;
+  });
+}
+
 bool is_plain(Scalar s) {
   return s->kind == expr::ScalarKind::Load || s->kind == expr::ScalarKind::Const || s->kind == expr::ScalarKind::Index;
 }
 
 bool should_inline(const Problem& p, const te::Tensor& t, const std::vector<te::Tensor>& readers) {
   if (t->kind != te::Kind::Map) return false;
+  if (is_table(*t, readers) || multiplies_loads(*t, readers)) return false;
   if (is_plain(t->body)) return true;
   bool into_scatter = std::any_of(readers.begin(), readers.end(), [](const te::Tensor& r) {
     return r->kind == te::Kind::Scatter || r->kind == te::Kind::Scan;

@@ -48,30 +48,35 @@ Result<std::vector<ResampledAxis>> read_axes(DefineContext& c, const Resampling&
   if (sizes.empty() || policy == "stretch") return out;
   if (policy != "not_larger" && policy != "not_smaller")
     return c.fail("bad-attribute", "there is no keep_aspect '" + policy + "'");
-  // One scale for all: the smallest (or largest) ratio of wanted and given sizes; sizes round half up.
-  std::vector<ResampledAxis> kept = out;
-  for (size_t i = 0; i < out.size(); ++i) {
-    Dim size;
-    for (const ResampledAxis& k : out) {
-      Dim given = expr::max(k.in, c.dim(1)), candidate = expr::floordiv(out[i].in * k.out * 2 + given, given * 2);
-      size = !size ? candidate : policy == "not_larger" ? expr::min(size, candidate) : expr::max(size, candidate);
-    }
-    kept[i].out = kept[i].num = size;
+  // One scale num / den for all: the smallest (or largest) ratio of wanted and given sizes; sizes round half up.
+  Dim num = out[0].out, den = expr::max(out[0].in, c.dim(1));
+  for (size_t k = 1; k < out.size(); ++k) {
+    Dim given = expr::max(out[k].in, c.dim(1)), excess = out[k].out * den - num * given;
+    Dim replaces = expr::max(expr::min(policy == "not_larger" ? -excess : excess, c.dim(1)), c.dim(0));
+    num = num + replaces * (out[k].out - num);
+    den = den + replaces * (given - den);
   }
-  return kept;
+  for (ResampledAxis& a : out) {
+    a.out = expr::floordiv(a.in * num * 2 + den, den * 2);
+    a.num = num;
+    a.den = den;
+  }
+  return out;
 }
 
 Tensor nearest(DefineContext& c, const Resampling& r, const ResampledAxis& a, const Tensor& x) {
   std::vector<Dim> shape = x->shape;
   shape[a.axis] = a.out;
+  Tensor source =
+      c.te().map("source", {a.out}, [&](const Index& i) { return expr::make_index(nearest_source(r, a, i[0])); });
   return c.te().map("nearest", std::move(shape), [&](const Index& i) {
     Index at = i;
-    at[a.axis] = nearest_source(r, a, i[a.axis]);
+    at[a.axis] = expr::value((*source)({i[a.axis]}));
     return (*x)(at);
   });
 }
 
-// The weighted sum of the taps at output position `o`; `value` reads the input at a position of the axis.
+// One of the elements whose weighted sum is the output at a position.
 struct Tap {
   Scalar weight;
   Dim at;  // within [0, in)
@@ -88,34 +93,82 @@ Tap tap(const Resampling& r, const ResampledAxis& a, Dim o, Dim offset) {
   return {weight, expr::max(expr::min(at, a.in - 1), ctx.constant(0))};
 }
 
-Tensor interpolate(DefineContext& c, const Resampling& r, const ResampledAxis& a, const Tensor& x) {
-  std::vector<Dim> shape = x->shape;
-  shape[a.axis] = a.out;
-  DType work = x->dtype;
+// What an axis that is resampled by interpolation reads: `whole`, or `part` where `is_whole`, when given, is 0 at run time.
+struct Source {
+  Tensor part, whole;
+  Dim is_whole;
+};
+
+Tensor interpolate(DefineContext& c, const Resampling& r, const ResampledAxis& a, const Source& source,
+                   std::vector<Dim> shape) {
+  DType work = source.part->dtype;
   Taps taps = taps_of(r, a);
-  auto term = [&](const Index& i, Dim offset) {
-    Tap t = tap(r, a, i[a.axis], offset);
+  // Tables [tap][output position].
+  Tensor places = c.te().map("places", {taps.count, a.out},
+                             [&](const Index& i) { return expr::make_index(tap(r, a, i[1], taps.first + i[0]).at); });
+  Tensor weights = c.te().map("tap_weights", {taps.count, a.out}, [&](const Index& i) {
+    return expr::make_cast(work, tap(r, a, i[1], taps.first + i[0]).weight);
+  });
+  auto term = [&](const Tensor& x, const Index& i, Dim k) {
     Index at = i;
-    at[a.axis] = t.at;
-    return expr::make_cast(work, t.weight) * (*x)(at);
+    at[a.axis] = expr::value((*places)({k, i[a.axis]}));
+    return (*weights)({k, i[a.axis]}) * (*x)(at);
+  };
+  auto choose = [&](const std::function<Scalar(const Tensor&)>& from) {
+    if (!source.is_whole) return from(source.part);
+    Scalar is_whole = number(work, source.is_whole);  // of no wider type than the elements, for whole vectors of those
+    return expr::make_select(same_value(is_whole, constant_like(is_whole, 1)), from(source.whole), from(source.part));
   };
   bool normalise = r.exclude_outside || r.antialias;
   Tensor total;
   if (normalise) {
-    total = c.te().reduce("weights", {a.out}, {taps.count}, te::Combiner::Sum, [&](const Index& o, const Index& k) {
-      return expr::make_cast(work, tap(r, a, o[0], taps.first + k[0]).weight);
-    });
+    total = c.te().reduce("weights", {a.out}, {taps.count}, te::Combiner::Sum,
+                          [&](const Index& o, const Index& k) { return (*weights)({k[0], o[0]}); });
   }
   if (taps.count.is_const() && taps.count.const_value() <= 4) {
     return c.te().map("interpolated", shape, [&](const Index& i) {
-      Scalar sum = term(i, taps.first);
-      for (int64_t k = 1; k < taps.count.const_value(); ++k) sum = sum + term(i, taps.first + k);
+      Scalar sum = choose([&](const Tensor& x) {
+        Scalar all = term(x, i, c.dim(0));
+        for (int64_t k = 1; k < taps.count.const_value(); ++k) all = all + term(x, i, c.dim(k));
+        return all;
+      });
       return normalise ? sum / (*total)({i[a.axis]}) : sum;
     });
   }
-  Tensor sum = c.te().reduce("taps", shape, {taps.count}, te::Combiner::Sum,
-                             [&](const Index& i, const Index& k) { return term(i, taps.first + k[0]); });
+  Tensor sum = c.te().reduce("taps", shape, {taps.count}, te::Combiner::Sum, [&](const Index& i, const Index& k) {
+    return choose([&](const Tensor& x) { return term(x, i, k[0]); });
+  });
   return c.te().map("interpolated", shape, [&](const Index& i) { return (*sum)(i) / (*total)({i[a.axis]}); });
+}
+
+// Whether axes are interpolated only where the run says that their sizes change: those whose scale is the ratio of sizes.
+bool may_keep_size(const ResampledAxis& a) {
+  return !a.is_identity() && a.num == a.out && a.den == a.in && !a.scale && !a.crop_start;
+}
+
+// The axes one after the other. Those before the last two, batches and channels mostly, keep their sizes in most runs: then
+// their stages are empty, and the next axis reads the input.
+Tensor interpolate_all(DefineContext& c, const Resampling& r, const std::vector<ResampledAxis>& axes, const Tensor& x) {
+  std::vector<const ResampledAxis*> order;
+  for (const ResampledAxis& a : axes)
+    if (!a.is_identity()) order.push_back(&a);
+  Dim kept = c.dim(1);
+  size_t leading = 0;
+  while (leading + 2 < order.size() && may_keep_size(*order[leading])) {
+    const ResampledAxis& a = *order[leading++];
+    kept = kept * equals(a.out - a.in, 0, c.ctx());
+  }
+  Source source{x, x, Dim()};
+  std::vector<Dim> shape = x->shape;
+  for (size_t k = 0; k < order.size(); ++k) {
+    shape[order[k]->axis] = order[k]->out;
+    std::vector<Dim> made = shape;
+    if (k < leading) made[0] = made[0] * (1 - kept);
+    if (k == leading && leading > 0) source.is_whole = kept;
+    source.part = interpolate(c, r, *order[k], source, std::move(made));
+    if (k >= leading) source.is_whole = Dim();
+  }
+  return source.part;
 }
 
 Tensors compute(DefineContext& c) {
@@ -130,9 +183,11 @@ Tensors compute(DefineContext& c) {
   DType work = by_nearest ? x->dtype : x->dtype == DType::F64 ? DType::F64 : DType::F32;
   Tensor y = x;
   if (work != x->dtype) y = c.te().map("wide", x->shape, [&](const Index& i) { return expr::make_cast(work, (*x)(i)); });
-  for (const ResampledAxis& a : axes) {
-    if (a.is_identity()) continue;
-    y = by_nearest ? nearest(c, r, a, y) : interpolate(c, r, a, y);
+  if (by_nearest) {
+    for (const ResampledAxis& a : axes)
+      if (!a.is_identity()) y = nearest(c, r, a, y);
+  } else {
+    y = interpolate_all(c, r, axes, y);
   }
   bool crops = r.coordinate == Resampling::Coordinate::TfCropAndResize;
   if (!crops && work == x->dtype && y != x) return std::vector{y};

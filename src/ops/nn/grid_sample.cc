@@ -31,10 +31,13 @@ class GridSample {
       shape.push_back(grid_->shape[k + 1]);
       TRY(c_.require_less_equal(c_.dim(1), x_->shape[k + 2], "the least size and the size of a sampled axis"));
     }
-    int64_t taps = mode == "nearest" ? 1 : mode == "linear" ? 2 : 4;
-    return std::vector{c_.te().map("y", shape, [&](const Index& i) {
-      return expr::make_cast(x_->dtype, taps == 1 ? nearest(i) : weighted(i, taps, n_, {}));
-    })};
+    taps_ = mode == "nearest" ? 1 : mode == "linear" ? 2 : 4;
+    for (size_t k = 0; k < n_; ++k) {
+      tables_.emplace_back();
+      for (int64_t t = 0; t < taps_; ++t) tables_.back().push_back(make_table(k, t));
+    }
+    return std::vector{
+        c_.te().map("y", shape, [&](const Index& i) { return expr::make_cast(x_->dtype, weighted(i, n_, {})); })};
   }
 
  private:
@@ -75,49 +78,81 @@ class GridSample {
     return p;
   }
 
-  Scalar read(const Index& i, const std::vector<Place>& places) const {
-    Index at{i[0], i[1]};
+  // Positions outside are first brought to the border, or reflected, for all modes but cubic.
+  Scalar prepared(const Index& i, size_t k) const {
+    Scalar v = position(i, k);
+    if (taps_ == 4 || padding_ == Padding::Zeros) return v;
+    if (padding_ == Padding::Border) return minimum(maximum(v, constant_like(v, 0)), number(work(), x_->shape[k + 2] - 1));
+    return reflect(v, k);
+  }
+
+  double offset_of(int64_t tap) const { return static_cast<double>(tap - (taps_ == 4 ? 1 : 0)); }
+
+  // Tables over the grid's positions, which all channels share: what tap `t` of axis k reads and weighs.
+  struct Table {
+    Tensor at, inside, weight;  // inside: null where every place lies inside; weight: null for a single tap
+  };
+  Table make_table(size_t k, int64_t t) const {
+    std::vector<Dim> points(grid_->shape.begin(), grid_->shape.end() - 1);
+    auto over_points = [&](const char* name, const std::function<Scalar(const Index&)>& body) {
+      return c_.te().map(name, points, [&](const Index& p) {
+        Index i = p;
+        i.insert(i.begin() + 1, c_.dim(0));  // of any channel
+        return body(i);
+      });
+    };
+    auto whole = [&](const Index& i) {
+      Scalar p = prepared(i, k);
+      return taps_ == 1 ? unary(UnaryOp::Round, p) : unary(UnaryOp::Floor, p) + offset_of(t);
+    };
+    Table out;
+    out.at = over_points("at", [&](const Index& i) { return expr::make_index(place(whole(i), k).at); });
+    if (padding_ == Padding::Zeros)
+      out.inside = over_points("inside", [&](const Index& i) { return place(whole(i), k).inside; });
+    if (taps_ > 1)
+      out.weight = over_points("weight", [&](const Index& i) {
+        Scalar p = prepared(i, k);
+        return weight(offset_of(t), p - unary(UnaryOp::Floor, p));
+      });
+    return out;
+  }
+
+  Scalar read(const Index& i, const std::vector<const Table*>& tables) const {
+    Index at{i[0], i[1]}, point = point_of(i);
     Scalar inside;
-    for (const Place& p : places) {
-      at.push_back(p.at);
-      if (p.inside) inside = inside ? expr::logical_and(inside, p.inside) : p.inside;
+    for (const Table* t : tables) {
+      at.push_back(expr::value((*t->at)(point)));
+      if (!t->inside) continue;
+      Scalar good = (*t->inside)(point);
+      inside = inside ? expr::logical_and(inside, good) : good;
     }
     Scalar v = expr::make_cast(work(), (*x_)(at));
     return inside ? expr::make_select(inside, v, constant_like(v, 0)) : v;
   }
 
-  // Positions outside are first brought to the border, or reflected, for all modes but cubic.
-  Scalar prepared(const Index& i, size_t k, int64_t taps) const {
-    Scalar v = position(i, k);
-    if (taps == 4 || padding_ == Padding::Zeros) return v;
-    if (padding_ == Padding::Border) return minimum(maximum(v, constant_like(v, 0)), number(work(), x_->shape[k + 2] - 1));
-    return reflect(v, k);
+  Index point_of(const Index& i) const {
+    Index point = i;
+    point.erase(point.begin() + 1);
+    return point;
   }
 
-  Scalar nearest(const Index& i) const {
-    std::vector<Place> places;
-    for (size_t k = 0; k < n_; ++k) places.push_back(place(unary(UnaryOp::Round, prepared(i, k, 1)), k));
-    return read(i, places);
-  }
-
-  // The weighted sum over taps of the axes from the innermost outwards: `left` axes are to do, `chosen` holds the places of
+  // The weighted sum over taps of the axes from the innermost outwards: `left` axes are to do, `chosen` holds the tables of
   // the others.
-  Scalar weighted(const Index& i, int64_t taps, size_t left, std::vector<Place> chosen) const {
+  Scalar weighted(const Index& i, size_t left, std::vector<const Table*> chosen) const {
     if (left == 0) return read(i, chosen);
-    size_t k = left - 1;
-    Scalar p = prepared(i, k, taps), whole = unary(UnaryOp::Floor, p), fraction = p - whole, sum;
-    for (int64_t t = 0; t < taps; ++t) {
-      double offset = static_cast<double>(t - (taps == 4 ? 1 : 0));
-      std::vector<Place> next = chosen;
-      next.insert(next.begin(), place(whole + offset, k));
-      Scalar term = weight(taps, offset, fraction) * weighted(i, taps, left - 1, std::move(next));
+    Scalar sum;
+    for (const Table& t : tables_[left - 1]) {
+      std::vector<const Table*> next = chosen;
+      next.insert(next.begin(), &t);
+      Scalar term = weighted(i, left - 1, std::move(next));
+      if (t.weight) term = (*t.weight)(point_of(i))*term;
       sum = sum ? sum + term : term;
     }
     return sum;
   }
 
-  Scalar weight(int64_t taps, double offset, Scalar fraction) const {
-    if (taps == 2) return offset == 0 ? 1.0 - fraction : fraction;
+  Scalar weight(double offset, Scalar fraction) const {
+    if (taps_ == 2) return offset == 0 ? 1.0 - fraction : fraction;
     constexpr double a = -0.75;
     Scalar d = unary(UnaryOp::Abs, fraction - offset);
     if (offset == 0 || offset == 1) return ((d * (a + 2) - (a + 3)) * d) * d + 1;
@@ -129,6 +164,8 @@ class GridSample {
   Padding padding_ = Padding::Zeros;
   bool corners_ = false;
   size_t n_ = 2;
+  int64_t taps_ = 2;  // along an axis
+  std::vector<std::vector<Table>> tables_;
 };
 
 Tensors compute(DefineContext& c) { return GridSample(c).run(); }

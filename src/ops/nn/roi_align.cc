@@ -30,20 +30,11 @@ class RoiAlign {
     if (bins_[0] < 1 || bins_[1] < 1 || ratio_ < 0)
       return c_.fail("bad-attribute", "height and width must be positive, sampling_ratio not negative");
     c_.check_index(c_.in(2), x_->shape[0], "the batch");
-    if (ratio_ == 0) require_grid_fits();
-    std::vector<Dim> shape{rois_->shape[0], x_->shape[1], c_.dim(bins_[0]), c_.dim(bins_[1])};
     bool average = mode == "avg";
-    Tensor pooled = c_.te().reduce("pooled", shape, {most(0), most(1)}, average ? te::Combiner::Sum : te::Combiner::Max,
-                                   [&](const Index& o, const Index& s) {
-                                     Scalar v = sample(o, s, average),
-                                            used = ratio_ > 0 ? Scalar()
-                                                              : expr::logical_and(expr::less(s[0], grid(o[0], 0)),
-                                                                                  expr::less(s[1], grid(o[0], 1)));
-                                     Scalar unused = average ? constant_like(v, 0) : expr::make_lowest(c_.ctx(), v.dtype());
-                                     return used ? expr::make_select(used, v, unused) : v;
-                                   });
+    Tensor pooled = ratio_ == 0 ? pool_adaptively(average) : pool(average);
+    std::vector<Dim> shape{rois_->shape[0], x_->shape[1], c_.dim(bins_[0]), c_.dim(bins_[1])};
     return std::vector{c_.te().map("y", shape, [&](const Index& o) {
-      Scalar v = (*pooled)(o);
+      Scalar v = (*pooled)(ratio_ == 0 ? o : Index{o[0], o[1], o[2] * bins_[1] + o[3]});
       if (average)
         v = v / number(v.dtype(), expr::max(grid(o[0], 0) * grid(o[0], 1), c_.dim(1)));
       else
@@ -83,38 +74,97 @@ class RoiAlign {
     }
   }
 
-  Scalar position(const Index& o, const Index& s, int axis) const {
-    Dim r = o[0];
-    Scalar step = bin_size(r, axis), bin = number(work(), o[static_cast<size_t>(axis) + 2]),
-           at = number(work(), s[static_cast<size_t>(axis)]) + 0.5;
-    return edge(r, axis, false) + bin * step + at * step / number(work(), grid(r, axis));
+  Scalar position(Dim r, Dim bin, Dim sample, int axis) const {
+    Scalar step = bin_size(r, axis), at = number(work(), sample) + 0.5;
+    return edge(r, axis, false) + number(work(), bin) * step + at * step / number(work(), grid(r, axis));
   }
 
-  // For the mean the interpolated value, for the maximum the largest of the four weighted corners.
-  Scalar sample(const Index& o, const Index& s, bool average) const {
+  // Where a sample lies between four elements: rows `low[0]` and `high[0]`, columns `low[1]` and `high[1]`.
+  struct Place {
     Dim low[2], high[2];
-    Scalar near[2], far[2], inside;
+    Scalar weight[2][2];  // [row][column]
+    Scalar inside;
+  };
+  Place place(const std::function<Scalar(int axis)>& position_on) const {
+    Place out;
+    Scalar near[2], far[2];
     for (int axis : {0, 1}) {
       Dim size = x_->shape[static_cast<size_t>(axis) + 2];
-      Scalar p = position(o, s, axis), end = number(work(), size);
+      Scalar p = position_on(axis), end = number(work(), size);
       Scalar good = expr::logical_and(greater_equal(p, constant_like(p, -1)), make_binary(BinaryOp::Le, p, end));
-      inside = inside ? expr::logical_and(inside, good) : good;
+      out.inside = out.inside ? expr::logical_and(out.inside, good) : good;
       p = minimum(maximum(p, constant_like(p, 0)), end - 1);
       Scalar whole = unary(UnaryOp::Floor, p);
-      low[axis] = expr::max(expr::min(expr::value(expr::make_cast(DType::I64, whole)), size - 1), c_.dim(0));
-      high[axis] = expr::min(low[axis] + 1, size - 1);
+      out.low[axis] = expr::max(expr::min(expr::value(expr::make_cast(DType::I64, whole)), size - 1), c_.dim(0));
+      out.high[axis] = expr::min(out.low[axis] + 1, size - 1);
       far[axis] = p - whole;
       near[axis] = 1.0 - far[axis];
     }
-    Scalar v = expr::make_cast(DType::I64, (*c_.in(2))({o[0]}));
-    Dim batch = wrapped_index(v, x_->shape[0]);
-    auto corner = [&](Dim y, Dim x, Scalar wy, Scalar wx) {
-      return wy * wx * expr::make_cast(work(), (*x_)({batch, o[1], y, x}));
-    };
-    Scalar a = corner(low[0], low[1], near[0], near[1]), b = corner(low[0], high[1], near[0], far[1]);
-    Scalar d = corner(high[0], low[1], far[0], near[1]), e = corner(high[0], high[1], far[0], far[1]);
+    for (int y : {0, 1})
+      for (int x : {0, 1}) out.weight[y][x] = (y == 0 ? near[0] : far[0]) * (x == 0 ? near[1] : far[1]);
+    return out;
+  }
+
+  // For the mean the interpolated value, for the maximum the largest of the four weighted corners; `corner` gives those.
+  Scalar join(bool average, Scalar inside, const std::function<Scalar(size_t, size_t)>& corner) const {
+    Scalar a = corner(0, 0), b = corner(0, 1), d = corner(1, 0), e = corner(1, 1);
     Scalar all = average ? a + b + d + e : maximum(maximum(a, b), maximum(d, e));
     return expr::make_select(inside, all, constant_like(all, 0));
+  }
+  Dim batch_of(Dim r) const { return wrapped_index(expr::make_cast(DType::I64, (*c_.in(2))({r})), x_->shape[0]); }
+  static te::Combiner combiner(bool average) { return average ? te::Combiner::Sum : te::Combiner::Max; }
+
+  // As many samples as the regions ask for: [region, channel, bin y, bin x].
+  Tensor pool_adaptively(bool average) {
+    require_grid_fits();
+    std::vector<Dim> shape{rois_->shape[0], x_->shape[1], c_.dim(bins_[0]), c_.dim(bins_[1])};
+    return c_.te().reduce("pooled", shape, {most(0), most(1)}, combiner(average), [&](const Index& o, const Index& s) {
+      const Place p = place(
+          [&](int axis) { return position(o[0], o[static_cast<size_t>(axis) + 2], s[static_cast<size_t>(axis)], axis); });
+      Scalar v = join(average, p.inside, [&](size_t y, size_t x) {
+        const Index at{batch_of(o[0]), o[1], y == 0 ? p.low[0] : p.high[0], x == 0 ? p.low[1] : p.high[1]};
+        return p.weight[y][x] * expr::make_cast(work(), (*x_)(at));
+      });
+      Scalar used = expr::logical_and(expr::less(s[0], grid(o[0], 0)), expr::less(s[1], grid(o[0], 1)));
+      return expr::make_select(used, v, average ? constant_like(v, 0) : expr::make_lowest(c_.ctx(), v.dtype()));
+    });
+  }
+
+  // A known number of samples: [region, channel, bin], where tables over [region, sample, bin] that all channels share say
+  // what is read.
+  Tensor pool(bool average) {
+    Tensor positions[2];  // [region, sample * bins + bin] along an axis
+    for (int axis : {0, 1})
+      positions[axis] = c_.te().map("position", {rois_->shape[0], c_.dim(ratio_ * bins_[axis])}, [&](const Index& i) {
+        return position(i[0], expr::mod(i[1], bins_[axis]), expr::floordiv(i[1], bins_[axis]), axis);
+      });
+    Dim samples = c_.dim(ratio_ * ratio_), bins = c_.dim(bins_[0] * bins_[1]);
+    auto table = [&](const char* name, const std::function<Scalar(const Place&)>& body) {
+      return c_.te().map(name, {rois_->shape[0], samples, bins}, [&](const Index& i) {
+        const Dim sample[2] = {expr::floordiv(i[1], ratio_), expr::mod(i[1], ratio_)};
+        const Dim bin[2] = {expr::floordiv(i[2], bins_[1]), expr::mod(i[2], bins_[1])};
+        return body(place([&](int axis) { return (*positions[axis])({i[0], sample[axis] * bins_[axis] + bin[axis]}); }));
+      });
+    };
+    Dim width = x_->shape[3];
+    Tensor element[2][2], weight[2][2];
+    for (size_t y : {0u, 1u})
+      for (size_t x : {0u, 1u}) {
+        element[y][x] = table("element", [&](const Place& p) {
+          return expr::make_index((y == 0 ? p.low[0] : p.high[0]) * width + (x == 0 ? p.low[1] : p.high[1]));
+        });
+        weight[y][x] = table("weight", [&](const Place& p) { return p.weight[y][x]; });
+      }
+    Tensor inside = table("inside", [&](const Place& p) { return p.inside; });
+    return c_.te().reduce("pooled", {rois_->shape[0], x_->shape[1], bins}, {samples}, combiner(average),
+                          [&](const Index& o, const Index& s) {
+                            const Index point{o[0], s[0], o[2]};
+                            return join(average, (*inside)(point), [&](size_t y, size_t x) {
+                              Dim at = expr::value((*element[y][x])(point));
+                              Scalar v = (*x_)({batch_of(o[0]), o[1], expr::floordiv(at, width), expr::mod(at, width)});
+                              return (*weight[y][x])(point)*expr::make_cast(work(), v);
+                            });
+                          });
   }
 
   DefineContext& c_;
