@@ -1,6 +1,5 @@
 // Nodes of a loop's body that give the same in every iteration are computed once, before the loop. A node that may fault is
-// moved only where the loop is known to run and nothing that stays could fault or stop before it. Weights that a product
-// reads against their rows in every iteration are turned before the loop as well.
+// moved only where the loop is known to run and nothing that stays could fault or stop before it.
 //
 //   %3 = core.loop(_, %0) …                          %2 = math.exp(%1) : f32[4]
 //     region(%4: f32[4]) {                           %3 = core.loop(_, %0) …
@@ -22,9 +21,6 @@ namespace {
 using graph::Node;
 using graph::Region;
 using graph::ValueId;
-
-// Columns that lie together: a multiple of the tiles of all targets.
-constexpr int64_t kPanel = 32;
 
 // Cheaper in each reader than as a tensor of its own.
 bool repeats_elements(const std::string& op) {
@@ -61,7 +57,7 @@ class Hoister {
       inside.merge(more);
     }
     keep_repeats(body, moves);
-    return apply(loop, body, moves, inside);
+    return apply(loop, body, moves);
   }
 
   // What a requirement of the body says about sizes is taken for granted only behind it. One on the iteration's number says
@@ -96,61 +92,16 @@ class Hoister {
     }
   }
 
-  Result<Sweep::Action> apply(Node& loop, const Region& body, const std::vector<bool>& moves,
-                              const std::unordered_set<ValueId>& inside) {
+  Result<Sweep::Action> apply(Node& loop, const Region& body, const std::vector<bool>& moves) {
     for (size_t i = 0; i < body.nodes.size(); ++i)
       if (moves[i]) sweep_.append(body.nodes[i]);
-    std::unordered_map<size_t, ValueId> panels;
-    for (size_t i = 0; i < body.nodes.size(); ++i)
-      if (!moves[i] && is_read_against_rows(body.nodes[i], inside)) panels[i] = TRY(make_panels(body.nodes[i]));
-    if (panels.empty() && std::none_of(moves.begin(), moves.end(), [](bool m) { return m; })) return Sweep::Action::Keep;
+    if (std::none_of(moves.begin(), moves.end(), [](bool m) { return m; })) return Sweep::Action::Keep;
     graph::FunctionBuilder& b = sweep_.builder();
     b.begin_region(body.params);
-    for (size_t i = 0; i < body.nodes.size(); ++i) {
-      if (moves[i]) continue;
-      if (panels.count(i) != 0)
-        TRY(append_panel_product(body.nodes[i], panels[i]));
-      else
-        b.append(body.nodes[i]);
-    }
+    for (size_t i = 0; i < body.nodes.size(); ++i)
+      if (!moves[i]) b.append(body.nodes[i]);
     loop.regions[0] = b.end_region(body.results);
     return Sweep::Action::Change;
-  }
-
-  // A product with a weight that is no constant, which would be packed when the model is compiled.
-  bool is_read_against_rows(const Node& n, const std::unordered_set<ValueId>& inside) const {
-    if (getenv("XH")) return false;
-    if (n.op != "nn.matmul" || !n.attrs.bool_or("transpose_b", false) || n.attrs.bool_or("transpose_a", false)) return false;
-    ValueId a = n.inputs[0], b = n.inputs[1];
-    return inside.count(b) == 0 && sweep_.constant(b) == nullptr && sweep_.shape(b).size() == 2 &&
-           sweep_.shape(a).size() <= 2;
-  }
-
-  // The rows of the weight as columns, in panels where they are whole: [rows / panel, k, panel], or [k, rows].
-  Result<ValueId> make_panels(const Node& product) {
-    ValueId weight = product.inputs[1];
-    graph::Shape shape = sweep_.shape(weight);
-    expr::Context& ctx = sweep_.ctx();
-    if (!shape[0].is_const() || shape[0].const_value() % kPanel != 0)
-      return make("array.transpose", {{"perm", std::vector<int64_t>{1, 0}}}, {weight}, product.loc);
-    std::vector<graph::Dim> split{ctx.constant(shape[0].const_value() / kPanel), ctx.constant(kPanel), shape[1]};
-    ValueId rows = TRY(make("array.reshape", {{"shape", split}}, {weight}, product.loc));
-    return make("array.transpose", {{"perm", std::vector<int64_t>{0, 2, 1}}}, {rows}, product.loc);
-  }
-
-  Status append_panel_product(const Node& product, ValueId panels) {
-    graph::Attrs attrs = product.attrs;
-    attrs.erase("transpose_b");
-    ValueId v = TRY(make("nn.matmul", std::move(attrs), {product.inputs[0], panels}, product.loc));
-    if (sweep_.shape(v).size() == 3)
-      v = TRY(make("array.transpose", {{"perm", std::vector<int64_t>{1, 0, 2}}}, {v}, product.loc));
-    graph::Shape shape = sweep_.shape(product.outputs[0]);
-    sweep_.builder().append(Node{"array.reshape", {{"shape", std::move(shape)}}, {v}, product.outputs, {}, product.loc});
-    return ok();
-  }
-
-  Result<ValueId> make(const std::string& op, graph::Attrs attrs, std::vector<ValueId> inputs, const LocPtr& loc) {
-    return TRY(ops::append_node(sweep_.builder(), sweep_.ctx(), op, std::move(attrs), std::move(inputs), 1, loc))[0];
   }
 
   Sweep sweep_;
