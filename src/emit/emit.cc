@@ -1,5 +1,8 @@
 #include "emit/emit.h"
 
+#include <algorithm>
+
+#include "artifact/verify.h"
 #include "emit/emitter.h"
 
 namespace pliant::emit {
@@ -16,6 +19,18 @@ void resolve_sizes(Unit& unit) {
   }
 }
 
+// The limits of the loader's verifier that a model can reach.
+Status check_limits(const artifact::Program& p, const std::string& source) {
+  uint32_t epochs = 0;
+  for (const artifact::Instr& in : p.code)
+    if (in.op == artifact::Opcode::Plan) epochs = std::max(epochs, in.a + 1);
+  if (p.code.size() <= artifact::kMaxCode && epochs <= artifact::kMaxEpochs) return ok();
+  return make_error("too-large", source,
+                    "the model takes " + std::to_string(p.code.size()) + " instructions and " + std::to_string(epochs) +
+                        " places where data decide sizes; at most " + std::to_string(artifact::kMaxCode) + " and " +
+                        std::to_string(artifact::kMaxEpochs) + " are supported: split it, or write repeated parts as loops");
+}
+
 }  // namespace
 
 Result<Emitted> emit(const graph::Module& module, const codegen::Target& target, const Options& options) {
@@ -23,6 +38,7 @@ Result<Emitted> emit(const graph::Module& module, const codegen::Target& target,
   TRY(Emitter(module.main(), unit).run_entry());
   for (uint32_t i = 0; i < unit.called.size(); ++i) TRY(Emitter(*unit.called[i], unit).run_function(i));
   resolve_sizes(unit);
+  TRY(check_limits(unit.out.program, module.source));
   return std::move(unit.out);
 }
 
