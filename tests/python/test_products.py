@@ -109,3 +109,21 @@ def test_equal_at_every_number_of_threads(layout):
     for m, k, n in itertools.product([1, 6, 7, 90], [64, 600], [65, 2200]):
         values = inputs_of(model, {"m": m, "k": k, "n": n}, m + k + n)
         np.testing.assert_array_equal(one.run(values)["y"], three.run(values)["y"])
+
+
+@pytest.mark.parametrize("op", ["RNN", "GRU", "LSTM"])
+def test_recurrent_weights_from_inputs(op):
+    """Products inside a native loop, beside bytecode."""
+    gates, hidden, features = {"RNN": 1, "GRU": 3, "LSTM": 4}[op], 40, 9
+    g = Graph()
+    g(op, "x", "w", "r", outputs=2, name="y", hidden_size=hidden)
+    model = g.model([("x", F32, ["steps", "batch", features]), ("w", F32, [1, gates * hidden, features]),
+                     ("r", F32, [1, gates * hidden, hidden])], [("y", F32, ["steps", 1, "batch", hidden])])
+    native, bytecode = pliant.compile(model), pliant.compile(model, native_loops=False)
+    plain = pliant.compile(model, opt_level=0)
+    for steps, batch in itertools.product([0, 1, 7], [0, 1, 2, 5, 6, 23]):
+        values = inputs_of(model, {"steps": steps, "batch": batch}, steps + batch)
+        values["w"], values["r"] = 0.3 * values["w"], 0.15 * values["r"]
+        got = native.run(values)["y"]
+        np.testing.assert_array_equal(got, bytecode.run(values)["y"])
+        np.testing.assert_allclose(got, plain.run(values)["y"], rtol=0, atol=2e-5, err_msg=f"{steps} steps, batch {batch}")
