@@ -12,8 +12,9 @@ namespace pliant::lower {
 
 namespace {
 
-constexpr int64_t kSweptColumns = 2048;  // a multiple of every vector
-constexpr int64_t kDotColumns = 64;      // of one task
+constexpr int64_t kSweptColumns = 2048, kLeastSwept = 512;  // of a task, multiples of every vector
+constexpr int64_t kSweptWork = 2 << 20;                     // of a task, about: elements of the matrix
+constexpr int64_t kDotColumns = 64;                         // of one task
 constexpr int64_t kMostDotRows = 128;
 constexpr int64_t kMostAtOnce = 8;  // streams that the memory keeps apart
 
@@ -118,6 +119,13 @@ loop::StmtPtr sweep_once(const Sweep& s, Dim k, int64_t depth) {
     seq.push_back(
         loop::make_if(expr::less(ctx.constant(0), rest), add_rows(s, factors.id, k, depth, whole * s.width, rest)));
   return loop::make_alloc(factors, loop::make_block(std::move(seq)));
+}
+
+// Long rows stream best; more tasks than one use more processors.
+Dim swept_columns(const FewRows& w) {
+  expr::Context& ctx = w.ctx;
+  Dim parts = floordiv(ctx.constant(kSweptWork / kLeastSwept), max(ctx.constant(1), w.extent()));
+  return max(ctx.constant(1), min(ctx.constant(kSweptColumns / kLeastSwept), parts)) * kLeastSwept;
 }
 
 loop::StmtPtr sweep(const FewRows& w, loop::BufferId sums, int64_t height, Dim first, Dim count) {
@@ -275,7 +283,7 @@ Result<LoweredKernel> lower_few_rows(const Problem& p, const StageList& list, co
   Dim rows = w.f.row.extent, one = ctx.constant(1), zero = ctx.constant(0);
   const Dim most = few_rows(ctx, p.target, w.f);
   const bool sweeps = runs_of(ctx, w.f) == Runs::AlongColumns;
-  const int64_t block = sweeps ? kSweptColumns : kDotColumns;
+  const Dim block = sweeps ? swept_columns(w) : ctx.constant(kDotColumns);
   std::vector<Loop> parallel;
   Dim runs = min(one, rows);
   if (!ctx.proves_less_equal(rows, most)) runs = runs * min(one, max(zero, most + 1 - rows));
@@ -283,7 +291,7 @@ Result<LoweredKernel> lower_few_rows(const Problem& p, const StageList& list, co
   parallel.insert(parallel.end(), w.f.outer.begin(), w.f.outer.end());
   Dim blocks = ceildiv(w.f.col.extent, block), c = ctx.index_symbol("nb", blocks);
   parallel.push_back({*c.as_symbol(), blocks});
-  Dim first = c * block, count = min(ctx.constant(block), w.f.col.extent - first);
+  Dim first = c * block, count = min(block, w.f.col.extent - first);
   const int64_t highest = std::min(*const_upper(ctx, most), const_upper(ctx, rows).value_or(kMostDotRows));
   loop::StmtPtr body;
   if (sweeps) {
