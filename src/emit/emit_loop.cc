@@ -257,11 +257,14 @@ Status Emitter::emit_loop(const Node& n) {
   TRY(emit_nodes(body.nodes, &body));
   if (!diverges) {
     finish_scans(n, loop, state);
+    // The condition may be a carried value that is overwritten next.
+    std::optional<uint32_t> goes_on;
+    if (loop.next_condition() != kNoValue && !constants_.by_value[loop.next_condition()])
+      goes_on = read_slot(loop.next_condition(), 0, n.loc, slots_.add());
     finish_carried(n, loop, state);
-    if (loop.next_condition() != kNoValue && !constants_.by_value[loop.next_condition()]) {
-      const uint32_t slot = read_slot(loop.next_condition(), 0, n.loc, slots_.add());
+    if (goes_on) {
       append(Opcode::AddImm, state.index, state.index, 1);
-      state.exits.push_back(append(Opcode::JumpZero, 0, slot));
+      state.exits.push_back(append(Opcode::JumpZero, 0, *goes_on));
       if (trip) state.exits.push_back(append(Opcode::JumpNotLess, 0, state.index, *trip));
       append(Opcode::Jump, top);
     } else if (const graph::ConstantPtr& known = constants_.by_value[loop.next_condition()];
