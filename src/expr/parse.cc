@@ -137,7 +137,15 @@ class Parser {
   Result<Dim> factor() {
     const Nesting nesting(*this);
     if (depth_ > kMaxNesting) return error("expression nests too deeply");
-    if (accept('-')) return -TRY(factor());
+    if (accept('-')) {
+      constexpr std::string_view kBelowLowest = "9223372036854775808";  // negated it is an int64, by itself it is none
+      if (is_digit(peek()) && text_.substr(pos_, kBelowLowest.size()) == kBelowLowest) {
+        pos_ += kBelowLowest.size();
+        if (pos_ < text_.size() && is_digit(text_[pos_])) return error("number out of range");
+        return ctx_.constant(INT64_MIN);
+      }
+      return -TRY(factor());
+    }
     if (accept('(')) {
       const Dim d = TRY(dim());
       TRY(expect(')'));

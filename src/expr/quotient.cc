@@ -88,6 +88,12 @@ std::optional<Unwrapped> unwrap_mod(Dim r, Dim b) {
 
 Dim make_atom(AtomKind kind, Dim a, Dim b) { return Interner::dim_of(*a->ctx, Interner::atom(*a->ctx, kind, {a, b})); }
 
+// Whether a * b is known to be beyond int64.
+bool overflows(Dim a, Dim b) {
+  int64_t product = 0;
+  return a.is_const() && b.is_const() && __builtin_mul_overflow(a.const_value(), b.const_value(), &product);
+}
+
 // The quotient of a remainder that division by b has reduced already.
 Dim reduced_floordiv(Dim r, Dim b) {
   Context& ctx = *r->ctx;
@@ -99,7 +105,7 @@ Dim reduced_floordiv(Dim r, Dim b) {
     const Atom* atom = m->factors[0].first;
     if (atom->kind == AtomKind::FloorDiv) {
       const Dim rest = r - dim_of_term(ctx, m, 1);
-      if (!rest.is_const()) continue;
+      if (!rest.is_const() || overflows(atom->args[1], b) || overflows(rest, atom->args[1])) continue;
       return floordiv(atom->args[0] + rest * atom->args[1], atom->args[1] * b);
     }
   }
@@ -126,13 +132,13 @@ Dim reduce_modulo(Dim r, Dim b) {
 std::optional<std::pair<Dim, Dim>> as_shifted_quotient(Dim r) {
   const Dim constant = r->ctx->constant(constant_term(r));
   const Atom* atom = as_atom(r - constant);
-  if (!atom || atom->kind != AtomKind::FloorDiv) return std::nullopt;
+  if (!atom || atom->kind != AtomKind::FloorDiv || overflows(constant, atom->args[1])) return std::nullopt;
   return std::pair{atom->args[0] + constant * atom->args[1], atom->args[1]};
 }
 
 Dim reduced_mod(Dim r, Dim b) {
   if (std::optional<Dim> q = fixed_quotient(r, b)) return r - *q * b;
-  if (const auto quotient = as_shifted_quotient(r)) {
+  if (const auto quotient = as_shifted_quotient(r); quotient && !overflows(quotient->second, b)) {
     const auto& [x, c] = *quotient;
     return floordiv(mod(x, c * b), c);
   }

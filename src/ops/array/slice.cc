@@ -5,6 +5,8 @@ namespace pliant::ops {
 namespace {
 
 constexpr int64_t kFar = int64_t{1} << 62;
+// Longer than the axis of any tensor that has elements, and far from where products with sizes overflow.
+constexpr int64_t kLongestStep = int64_t{1} << 40;
 
 Dim at_least(expr::Context& ctx, Dim d, Dim low) { return ctx.proves_less_equal(low, d) ? d : expr::max(d, low); }
 Dim at_most(expr::Context& ctx, Dim d, Dim high) { return ctx.proves_less_equal(d, high) ? d : expr::min(d, high); }
@@ -61,7 +63,7 @@ Tensors compute(DefineContext& c) {
     if (used[axis]) return c.fail("bad-attribute", "a slice names axis " + std::to_string(axis) + " twice");
     used[axis] = true;
     // Steps beyond the axis act alike; a bounded step keeps products of indices small.
-    step = std::max(-kFar, std::min(kFar, step));
+    step = std::max(-kLongestStep, std::min(kLongestStep, step));
     parts[axis] = part_of(c.ctx(), starts[k], ends[k], x->shape[axis], step);
     shape[axis] = parts[axis].size;
   }
