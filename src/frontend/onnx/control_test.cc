@@ -252,6 +252,7 @@ TEST(Loop, ConditionsEndIt) {
              node("Less", {"m", "limit"}, {"go2"}), node("Identity", {"i"}, {"i2"})};
   for (const char* trip : {"", "k"}) {
     Graph outer = graph_of({loop_node({trip, "flag", "x"}, {"y", "steps"}, g)}, {"y", "steps"});
+    outer.outputs[1] = value_info("steps", ElemType::Int64, {"?"});
     outer.initializers.push_back(f32_tensor("limit", {}, {10}));
     Outcome out = run(model(outer), inputs_of({1}, true, 100));
     ASSERT_EQ(out.error, "");

@@ -7,7 +7,6 @@ namespace {
 
 Result<Attrs> pool_attrs(Conversion& c) {
   Attrs attrs = TRY(window_attrs(c));
-  if (!c.has_attr("kernel_shape")) return c.fail("missing-attribute", "attribute 'kernel_shape' is missing");
   attrs.set("kernel", c.ints_attr("kernel_shape", {}));
   if (c.has_attr("ceil_mode")) attrs.set("ceil_mode", c.bool_attr("ceil_mode", false));
   return attrs;

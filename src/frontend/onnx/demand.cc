@@ -28,15 +28,15 @@ class Finder {
   void visit_node(const NodeProto& n, const OpsetImports& opsets, Names& names, int depth) {
     bool is_size = false;
     for (std::string_view out : n.outputs) is_size = is_size || names.count(out) != 0;
-    if (const Row* row = find_row(n.domain, n.op_type, version_of(opsets, n.domain))) {
+    if (const FunctionProto* f = find_function(model_, n)) {
+      visit_call(*f, n, names, depth);
+    } else if (const Row* row = find_row(n.domain, n.op_type, version_of(opsets, n.domain))) {
       bool passes = is_size && row->fold != nullptr && n.op_type != "Shape" && n.op_type != "Size";
       for (size_t k = 0; k < n.inputs.size(); ++k) {
         if (passes || (k < 32 && (row->shape_inputs >> k & 1u) != 0)) names.insert(n.inputs[k]);
       }
     } else if (n.domain.empty() && (n.op_type == "If" || n.op_type == "Loop" || n.op_type == "Scan")) {
       visit_control(n, opsets, names, depth);
-    } else if (const FunctionProto* f = find_function(model_, n)) {
-      visit_call(*f, n, names, depth);
     }
   }
 

@@ -2,6 +2,7 @@
 // branches give values of different ranks or element types, what follows the If is imported into both, as far as needed.
 #include <algorithm>
 #include <deque>
+#include <iterator>
 
 #include "frontend/onnx/importer.h"
 #include "graph/control.h"
@@ -52,6 +53,13 @@ std::shared_ptr<const Known> join_known(const Known* a, const Known* b, std::opt
     out.elements[k] = Element::make_int(y.num + *condition * (x.num - y.num));
   }
   return std::make_shared<const Known>(std::move(out));
+}
+
+// Whether the model's form is at fault, which no run avoids by taking the other branch.
+bool is_malformed(const Diagnostic& d) {
+  constexpr std::string_view kIds[] = {"missing-value", "malformed-model",   "duplicate-value", "cycle",
+                                       "missing-input", "missing-attribute", "wrong-attribute"};
+  return std::find(std::begin(kIds), std::end(kIds), d.id) != std::end(kIds);
 }
 
 // The outputs that are tensors of one element type in both branches, but of different ranks, or in optionals already.
@@ -223,6 +231,7 @@ Result<std::optional<Values>> Importer::import_branch(Conversion& c, Frame& fram
   } else {
     branch.faults.assign(state_.errors.begin() + static_cast<int64_t>(errors_before), state_.errors.end());
     state_.errors.resize(errors_before);
+    std::copy_if(branch.faults.begin(), branch.faults.end(), std::back_inserter(state_.errors), is_malformed);
     state_.builder.drop_region();
     state_.builder.begin_region({});
     std::string why =

@@ -1,6 +1,7 @@
 #include "frontend/onnx/importer.h"
 
 #include <algorithm>
+#include <set>
 
 #include "frontend/onnx/order.h"
 #include "frontend/onnx/table.h"
@@ -62,7 +63,11 @@ void Importer::check_versions() {
 }
 
 void Importer::add_initializers(const GraphProto& g, Scope& scope) {
+  std::set<std::string_view> names;
   for (const TensorProto& t : g.initializers) {
+    if (!names.insert(t.name).second) {
+      report(make_error("duplicate-value", "initialiser '" + std::string(t.name) + "'", "its graph has two of this name"));
+    }
     auto v = std::make_shared<Value>();
     v->name = t.name;
     v->pending = &t;
@@ -169,6 +174,14 @@ void Importer::import_graph(Frame& frame) {
       order_nodes(*frame.nodes, frame.outputs, [&](std::string_view name) { return frame.scope->find(name) != nullptr; });
   state_.errors.insert(state_.errors.end(), order.errors.begin(), order.errors.end());
   if (!order.errors.empty()) return;
+  for (size_t i : order.indices) {
+    for (std::string_view name : (*frame.nodes)[i].outputs) {
+      if (name.empty() || frame.scope->values.count(name) == 0) continue;
+      const LocPtr loc = Loc::make_named(frame.scope->prefix + node_name((*frame.nodes)[i], i), op_name((*frame.nodes)[i]));
+      return report(make_error("duplicate-value", describe(loc),
+                               "defines '" + std::string(name) + "', which an input or initialiser of its graph does too"));
+    }
+  }
   frame.order = std::move(order.indices);
   import_rest(frame);
 }
@@ -204,8 +217,9 @@ void Importer::import_node(const NodeProto& n, size_t index, Frame& frame) {
   int64_t opset = version_of(*scope.opsets, n.domain);
   bool broken = false;
   std::vector<ValueRef> inputs = resolve_inputs(n, loc, scope, broken);
-  const Row* row = find_row(n.domain, n.op_type, opset);
-  const FunctionProto* function = row == nullptr ? find_function(model_, n) : nullptr;
+  // A function of the model goes before an operator of the same name.
+  const FunctionProto* function = find_function(model_, n);
+  const Row* row = function == nullptr ? find_row(n.domain, n.op_type, opset) : nullptr;
   bool is_if = n.domain.empty() && n.op_type == "If", is_loop = n.domain.empty() && n.op_type == "Loop",
        is_scan = n.domain.empty() && n.op_type == "Scan", is_map = n.domain.empty() && n.op_type == "SequenceMap";
   if (row == nullptr && function == nullptr && !is_if && !is_loop && !is_scan && !is_map) {
@@ -214,20 +228,18 @@ void Importer::import_node(const NodeProto& n, size_t index, Frame& frame) {
   }
   if (broken) return bind_broken(n, scope);
   Conversion c(state_, n, opset, loc, inputs, scope.attributes, &frame);
+  if (function != nullptr) return inline_function(*function, c, inputs, frame);
   if (is_if) return import_if(c, frame);
   if (is_loop) return import_loop(c, frame, index);
   if (is_scan) return import_scan(c, scope);
   if (is_map) return import_sequence_map(c, scope);
-  if (function != nullptr) return inline_function(*function, c, inputs, frame);
   convert(*row, c, frame, index);
 }
 
 void Importer::convert(const Row& row, Conversion& c, Frame& frame, size_t index) {
   Scope& scope = *frame.scope;
-  for (size_t i = 0; i < row.required_inputs; ++i) {
-    if (c.has(i)) continue;
-    report(c.fail("missing-input",
-                  "input " + std::to_string(i) + " is missing; the operator needs " + std::to_string(row.required_inputs)));
+  if (Status good = check_signature(row, c); !good.ok()) {
+    report(std::move(good.error()));
     return bind_broken(c.node, scope);
   }
   if (row.list != nullptr) return convert_list(row, c, scope);
@@ -239,7 +251,8 @@ void Importer::convert(const Row& row, Conversion& c, Frame& frame, size_t index
     return bind_broken(c.node, scope);
   }
   if (row.fold != nullptr) {
-    if (auto folded = row.fold(c)) {
+    auto folded = row.fold(c);
+    if (folded && !c.attr_error()) {
       for (size_t k = 0; k < folded->size(); ++k) {
         auto v = std::make_shared<Value>();
         if (k < c.output_count()) v->name = c.node.outputs[k];
@@ -298,9 +311,9 @@ void Importer::inline_function(const FunctionProto& f, Conversion& c, const std:
   if (beyond(c.node.inputs, f.inputs.size()) || beyond(c.node.outputs, f.outputs.size())) {
     const bool is_input = beyond(c.node.inputs, f.inputs.size());
     report(c.fail(is_input ? "input-count" : "output-count",
-                  "its function " + std::string(f.name) + " takes " + std::to_string(f.inputs.size()) + " inputs and gives " +
-                      std::to_string(f.outputs.size()) + " outputs, but the node has " + std::to_string(c.node.inputs.size()) +
-                      " and " + std::to_string(c.node.outputs.size())));
+                  "its function " + std::string(f.name) + " takes " + std::to_string(f.inputs.size()) +
+                      " inputs and gives " + std::to_string(f.outputs.size()) + " outputs, but the node has " +
+                      std::to_string(c.node.inputs.size()) + " and " + std::to_string(c.node.outputs.size())));
     return bind_broken(c.node, scope);
   }
   AttributeEnv env;
@@ -354,6 +367,13 @@ Status Importer::set_results(const Scope& scope) {
     }
     ids.push_back(materialise(state_, *v));
     names.emplace_back(out.name);
+    const TensorType* tensor = v->type.tensor();
+    const std::optional<DType> declared = dtype_of(out.type.elem_type);
+    if (tensor != nullptr && out.type.kind == TypeProto::Kind::Tensor && declared && *declared != tensor->dtype) {
+      return make_error("type-mismatch", "output \"" + std::string(out.name) + "\"",
+                        "the model declares elements of type " + std::string(name_of(*declared)) + " but computes " +
+                            std::string(name_of(tensor->dtype)));
+    }
   }
   state_.builder.set_results(std::move(ids), std::move(names));
   return ok();

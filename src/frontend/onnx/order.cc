@@ -1,5 +1,6 @@
 #include "frontend/onnx/order.h"
 
+#include <algorithm>
 #include <functional>
 #include <queue>
 #include <unordered_map>
@@ -40,6 +41,19 @@ void add_reads(const NodeProto& n, const Names* defined, std::vector<std::string
 
 std::string where(const NodeProto& n, size_t index) { return "node \"" + node_name(n, index) + "\" (" + op_name(n) + ")"; }
 
+// The node that uses `name`: `n`, or a node of the graphs in it.
+std::string where_used(const NodeProto& n, size_t index, std::string_view name) {
+  auto is_used = [&](const std::vector<std::string_view>& names) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  if (is_used(n.inputs)) return where(n, index);
+  for (const AttributeProto& a : n.attributes)
+    for (const auto& g : a.graphs)
+      for (size_t i = 0; i < g->nodes.size(); ++i)
+        if (is_used(values_read(g->nodes[i]))) return where_used(g->nodes[i], i, name);
+  return where(n, index);
+}
+
 class Sorter {
  public:
   Sorter(const std::vector<NodeProto>& nodes, const std::function<bool(std::string_view)>& is_defined_outside)
@@ -70,7 +84,8 @@ class Sorter {
         if (it != producer_.end()) {
           sources_[i].push_back(it->second);
         } else if (!is_defined_outside_(name)) {
-          error("missing-value", i, "uses '" + std::string(name) + "', which nothing defines");
+          order_.errors.push_back(
+              {"missing-value", where_used(nodes_[i], i, name), "uses '" + std::string(name) + "', which nothing defines"});
         }
       }
     }

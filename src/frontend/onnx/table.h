@@ -58,4 +58,7 @@ Rows optional_rows();
 // The row that holds for an operator at an opset, or null.
 const Row* find_row(std::string_view domain, std::string_view op, int64_t opset);
 
+// Whether the node has the inputs and attributes that its operator asks for.
+Status check_signature(const Row& row, const Conversion& c);
+
 }  // namespace pliant::frontend::onnx
