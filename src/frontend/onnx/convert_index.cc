@@ -34,8 +34,24 @@ Result<Values> gather(Conversion& c) {
   return Values{TRY(c.reshape(part, std::move(shape)))};
 }
 
+// The inputs with an index tuple of known length: the last axis of the indices, which are input 1, where its size is not
+// known, has `length` elements, which is checked.
+Result<Values> with_tuples(Conversion& c, std::optional<int64_t> length) {
+  Values inputs = c.all_inputs();
+  graph::Shape shape = c.shape(1);
+  if (shape.empty() || shape.back().is_const() || !length || *length < 0) return inputs;
+  c.require_equal(shape.back(), c.num(*length), "the indices have tuples of {a} but the ranks of the others ask for {b}");
+  shape.back() = c.num(*length);
+  inputs[1] = TRY(c.reshape(inputs[1], std::move(shape)));
+  return inputs;
+}
+
 Result<Values> gather_nd(Conversion& c) {
-  return Values{TRY(c.append("array.gather_nd", Attrs{{"batch_dims", c.int_attr("batch_dims", 0)}}, c.all_inputs()))};
+  const int64_t batch = c.int_attr("batch_dims", 0);
+  std::optional<int64_t> length;
+  if (auto rank = c.declared_rank(0)) length = c.rank(0) + c.rank(1) - 1 - batch - *rank;
+  Values inputs = TRY(with_tuples(c, length));
+  return Values{TRY(c.append("array.gather_nd", Attrs{{"batch_dims", batch}}, std::move(inputs)))};
 }
 
 Result<Values> scatter_elements(Conversion& c) {
@@ -44,7 +60,9 @@ Result<Values> scatter_elements(Conversion& c) {
 }
 
 Result<Values> scatter_nd(Conversion& c) {
-  return Values{TRY(c.append("array.scatter_nd", Attrs{{"reduction", c.string_attr("reduction", "none")}}, c.all_inputs()))};
+  Values inputs = TRY(with_tuples(c, c.rank(0) + c.rank(1) - 1 - c.rank(2)));
+  return Values{
+      TRY(c.append("array.scatter_nd", Attrs{{"reduction", c.string_attr("reduction", "none")}}, std::move(inputs)))};
 }
 
 Result<Values> tensor_scatter(Conversion& c) {

@@ -128,6 +128,11 @@ Result<Values> resize(Conversion& c) {
     if (policy != "stretch") attrs.set("keep_aspect", policy);
     r.sizes = TRY(c.dims(3, "the sizes", {.expected = static_cast<int64_t>(r.axes.size())}));
     if (r.sizes.size() != r.axes.size()) return c.fail("wrong-count", "one size an axis is needed");
+    for (Dim size : r.sizes) {
+      if (size.is_const() && size.const_value() < 0)
+        return c.fail("negative-size", "size " + std::to_string(size.const_value()) + " of the result is negative");
+      c.require_less_equal(c.num(0), size, "size {b} of the result is negative");
+    }
   } else {
     TRY(take_scales(c, 2, r));
   }
