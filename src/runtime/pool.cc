@@ -137,6 +137,7 @@ uint64_t ThreadPool::next_call(Worker& w, uint64_t seen) {
 void ThreadPool::work(Worker& w) {
   for (uint64_t call = 0; (call = next_call(w, call)) != kStop;) {
     const auto threads = static_cast<int>(low_of(call));
+    if (w.index >= threads) continue;  // the call that it saw ended meanwhile, and this one is for fewer
     wake_children(w.index, threads);
     const int64_t done = help(w, ticket_of(call), threads);
     if (done > 0) finish(w, done);
@@ -235,6 +236,7 @@ ThreadPool::Worker* ThreadPool::stopped_worker(int64_t now) {
     Worker& w = workers_[static_cast<size_t>(i)];
     if (w.holds.load(std::memory_order_relaxed) != ticket_) continue;
     const int64_t ran = w.thread.processor_time();
+    if (ran < 0) continue;
     if (w.sampled_in == ticket_ && (ran - w.sampled) * 4 < now - w.sampled_at && found == nullptr) found = &w;
     w.sampled_in = ticket_;
     w.sampled_at = now;

@@ -21,12 +21,13 @@ namespace {
 
 struct Marks {
   std::vector<int> done;
-  int64_t grain = 1, most = 0;
+  int64_t grain = 1;
+  int slices = 1;
 };
-void mark(void* context, int, int64_t begin, int64_t end) {
+void mark(void* context, int thread, int64_t begin, int64_t end) {
   auto& m = *static_cast<Marks*>(context);
   for (int64_t i = begin; i < end; ++i) ++m.done[static_cast<size_t>(i)];
-  EXPECT_TRUE(begin < end && end - begin <= m.grain);
+  EXPECT_TRUE(begin < end && end - begin <= m.grain && thread < m.slices);
 }
 
 TEST(pool, every_task_once_in_chunks) {
@@ -36,7 +37,7 @@ TEST(pool, every_task_once_in_chunks) {
     for (int64_t tasks : {0, 1, 2, 7, 1000}) {
       for (int slices = 1; slices <= threads; slices += 1 + slices / 8) {
         for (int64_t grain : {1, 3, 64, 5000}) {
-          Marks m{std::vector<int>(static_cast<size_t>(tasks)), grain};
+          Marks m{std::vector<int>(static_cast<size_t>(tasks)), grain, slices};
           pool.run(slices, tasks, grain, &mark, &m);
           ASSERT_EQ(std::count(m.done.begin(), m.done.end(), 1), tasks);
         }
@@ -58,7 +59,7 @@ TEST(pool, many_calls_with_pauses_between) {
   ThreadPool pool(4);
   ASSERT_TRUE(pool.try_acquire());
   for (int i = 0; i < 3000; ++i) {
-    Marks m{std::vector<int>(64), 4};
+    Marks m{std::vector<int>(64), 4, 1 + i % 4};
     pool.run(1 + i % 4, 64, 4, &mark, &m);
     ASSERT_EQ(std::accumulate(m.done.begin(), m.done.end(), 0), 64);
     // Now and then long enough for the workers to fall asleep.
@@ -156,7 +157,7 @@ TEST(pool, a_forked_child_runs_alone) {
 #endif
   ThreadPool* pool = new ThreadPool(4);  // the child leaves without joining workers that it does not have
   ASSERT_TRUE(pool->try_acquire());
-  Marks m{std::vector<int>(100), 7};
+  Marks m{std::vector<int>(100), 7, 4};
   pool->run(4, 100, 7, &mark, &m);
   const pid_t child = fork();
   if (child == 0) {

@@ -31,6 +31,7 @@ bool ObservedThread::remember() {
 
 bool ObservedThread::move_to(int processor) {
   if (processor < 0 || processor >= CPU_SETSIZE || !remember()) return false;
+  if (!CPU_ISSET(processor, &before_)) return false;
   cpu_set_t one;
   CPU_ZERO(&one);
   CPU_SET(processor, &one);

@@ -17,7 +17,8 @@ class ObservedThread {
   void observe(pthread_t thread);
   // Nanoseconds that it ran; -1 when unknown.
   int64_t processor_time() const;
-  // Moves it to that processor alone, until `keep_off` or `restore`. False when refused.
+  // Moves it to that processor alone, until `keep_off` or `restore`. False when refused, or when it might
+  // not run there anyway.
   bool move_to(int processor);
   // Lets it run where it might before `move_to`, but for that processor, unless there is no other.
   bool keep_off(int processor);
