@@ -3,6 +3,7 @@
 #include "runtime/externs/order.h"
 
 #include <cstring>
+#include <limits>
 
 #include "runtime/externs/bits.h"
 #include "runtime/externs/keys.h"
@@ -11,18 +12,20 @@
 namespace pliant::runtime {
 namespace {
 
-constexpr int64_t kInserted = 24;  // as many are kept in order while scanning
-constexpr int64_t kFew = 16;       // up to a part in so many of a lane is scanned for
-constexpr int64_t kColumns = 16;   // lanes that lie side by side and are read together
+constexpr int64_t kInserted = 24;      // as many are kept in order while scanning
+constexpr int64_t kKeyColumns = 16;    // other lanes side by side are read together
+constexpr int64_t kLeastAbreast = 16;  // so many lanes side by side are scanned together
+constexpr int64_t kFew = 16;           // up to a part in so many of a lane is scanned for
 
 // How many ranks a lane needs room for: those kept, and as many again before the worst are dropped.
 struct LanePlan {
   int64_t size, k, kept;
 
   LanePlan(int64_t lane_size, int64_t wanted) : size(lane_size), k(wanted), kept(lane_size) {
-    if (scans()) kept = k <= kInserted ? k : 2 * k + kWordBits;
+    if (scans()) kept = inserts() ? k : 2 * k + kWordBits;
   }
   bool scans() const { return k <= size / kFew; }
+  bool inserts() const { return scans() && k <= kInserted; }
   bool sorts_all() const { return !scans() && (k == size || size >= kRadixFrom); }
 };
 
@@ -41,24 +44,49 @@ void scan_below(const Key* keys, int64_t begin, int64_t size, const Key& limit, 
     if (keys[i] < limit) visit(i);
 }
 
+// Puts a rank in its place among `count` that are in order.
+template <class Rank>
+void insert(Rank* ranks, int64_t count, Rank r) {
+  int64_t at = count;
+  for (; at > 0 && r < ranks[at - 1]; --at) ranks[at] = ranks[at - 1];
+  ranks[at] = r;
+}
+
 // The k least in order, each put in its place when it is found.
 template <class Rank>
 void select_by_insertion(const typename Rank::Key* keys, int64_t size, int64_t k, Rank* ranks) {
-  int64_t count = 0;
-  auto insert = [&](int64_t i) {
-    const Rank r = Rank::of(keys[i], i);
-    int64_t at = count;
-    for (; at > 0 && r < ranks[at - 1]; --at) ranks[at] = ranks[at - 1];
-    ranks[at] = r;
-  };
-  for (; count < k; ++count) insert(count);
+  for (int64_t i = 0; i < k; ++i) insert(ranks, i, Rank::of(keys[i], i));
   typename Rank::Key limit = ranks[k - 1].key();
   scan_below(keys, k, size, limit, [&](int64_t i) {
     if (keys[i] >= limit) return;  // a rank before it has lowered the limit
-    count = k - 1;
-    insert(i);
+    insert(ranks, k - 1, Rank::of(keys[i], i));
     limit = ranks[k - 1].key();
   });
+}
+
+// The same for up to 64 lanes that lie side by side, all at once: the ranks of lane c start at ranks + c * k.
+template <class Rank>
+void select_abreast(const KeySource& from, typename Rank::Key flip, int64_t k, Rank* ranks) {
+  using Key = typename Rank::Key;
+  Key keys[kWordBits] = {}, limits[kWordBits];
+  std::fill_n(limits, kWordBits, std::numeric_limits<Key>::min());  // nothing is below
+  KeySource row{from.dtype, from.data, from.columns, 1, 1};
+  for (int64_t r = 0; r < from.rows; ++r, row.data += from.stride * byte_size(from.dtype)) {
+    fill_keys(row, flip, 0, keys);
+    if (r < k) {
+      for (int64_t c = 0; c < from.columns; ++c) insert(ranks + c * k, r, Rank::of(keys[c], r));
+      if (r + 1 == k)
+        for (int64_t c = 0; c < from.columns; ++c) limits[c] = ranks[c * k + k - 1].key();
+      continue;
+    }
+    uint8_t below[kWordBits];
+    for (int64_t c = 0; c < kWordBits; ++c) below[c] = keys[c] < limits[c];
+    if (count_of(below) == 0) continue;
+    for_each_bit(bits_of(below), [&](int c) {
+      insert(ranks + c * k, k - 1, Rank::of(keys[c], r));
+      limits[c] = ranks[c * k + k - 1].key();
+    });
+  }
 }
 
 // The k least in order, from a heap of candidates whose worst are dropped when it is full.
@@ -86,7 +114,7 @@ void select_by_dropping(const typename Rank::Key* keys, int64_t size, int64_t k,
 template <class Rank>
 const Rank* select(const LanePlan& plan, const typename Rank::Key* keys, Rank* ranks, Rank* other) {
   if (plan.scans()) {
-    if (plan.k <= kInserted)
+    if (plan.inserts())
       select_by_insertion(keys, plan.size, plan.k, ranks);
     else
       select_by_dropping(keys, plan.size, plan.k, plan.kept, ranks);
@@ -121,29 +149,42 @@ void write_lane(int64_t each, const Rank* ranks, int64_t k, const std::byte* fro
   }
 }
 
+// The results of the lanes of `call`, `width` of them from column i of slice o on; lane c is ranks_of(c).
+template <class Ranks>
+void write_lanes(ExternCall& call, const AxisSplit& s, int64_t k, int64_t o, int64_t i, int64_t width, Ranks&& ranks_of) {
+  const ExternInput& x = call.inputs[0];
+  const int64_t each = byte_size(x.dtype);
+  for (int64_t c = 0; c < width; ++c) {
+    const int64_t at = o * k * s.inner + i + c;
+    write_lane(each, ranks_of(c), k, x.data + (o * s.size * s.inner + i + c) * each, s.inner,
+               call.outputs[0].data + at * each, reinterpret_cast<int64_t*>(call.outputs[1].data) + at);
+  }
+}
+
 template <class Rank>
 pliant_status select_lanes(ExternCall& call, const AxisSplit& s, int64_t k, bool descending) {
   using Key = typename Rank::Key;
   const ExternInput& x = call.inputs[0];
   const LanePlan plan(s.size, k);
-  const int64_t columns = std::min(s.inner, kColumns);
+  const bool abreast = plan.inserts() && s.inner >= kLeastAbreast;
+  const int64_t columns = std::min(s.inner, abreast ? kWordBits : kKeyColumns);
   // An odd number of cache lines from lane to lane, so that they do not share places in a cache.
-  const int64_t lane = columns == 1 ? s.size : ((s.size / kColumns + 1) | 1) * kColumns;
-  auto* keys = call.room<Key>(static_cast<uint64_t>(columns * lane));
-  auto* ranks = call.room<Rank>(static_cast<uint64_t>(plan.kept));
+  const int64_t lane = columns == 1 ? s.size : ((s.size / kKeyColumns + 1) | 1) * kKeyColumns;
+  auto* keys = call.room<Key>(static_cast<uint64_t>(abreast ? 0 : columns * lane));
+  auto* ranks = call.room<Rank>(static_cast<uint64_t>(abreast ? columns * k : plan.kept));
   auto* other = call.room<Rank>(static_cast<uint64_t>(plan.sorts_all() ? s.size : 0));
   if (keys == nullptr || ranks == nullptr || other == nullptr) return PLIANT_OUT_OF_MEMORY;
-  const int64_t each = byte_size(x.dtype);
-  auto* indices = reinterpret_cast<int64_t*>(call.outputs[1].data);
+  const auto flip = static_cast<Key>(descending ? -1 : 0);
   for (int64_t o = 0; o < s.outer; ++o)
     for (int64_t i = 0; i < s.inner; i += columns) {
       const int64_t width = std::min(columns, s.inner - i);
-      const std::byte* first = x.data + (o * s.size * s.inner + i) * each;
-      fill_keys({x.dtype, first, s.size, width, s.inner}, static_cast<Key>(descending ? -1 : 0), lane, keys);
-      for (int64_t c = 0; c < width; ++c) {
-        const int64_t at = o * k * s.inner + i + c;
-        write_lane(each, select(plan, keys + c * lane, ranks, other), k, first + c * each, s.inner,
-                   call.outputs[0].data + at * each, indices + at);
+      const KeySource from{x.dtype, x.data + (o * s.size * s.inner + i) * byte_size(x.dtype), s.size, width, s.inner};
+      if (abreast) {
+        select_abreast(from, flip, k, ranks);
+        write_lanes(call, s, k, o, i, width, [&](int64_t c) { return ranks + c * k; });
+      } else {
+        fill_keys(from, flip, lane, keys);
+        write_lanes(call, s, k, o, i, width, [&](int64_t c) { return select(plan, keys + c * lane, ranks, other); });
       }
     }
   return PLIANT_OK;
