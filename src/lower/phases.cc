@@ -64,6 +64,14 @@ std::optional<Phased> phased_axis(expr::Context& ctx, const te::TensorDef& t, Sc
                 k->second, rest.const_value()};
 }
 
+// Whether the windows of the inputs lie side by side and cover the output: the tap is the rest of the position.
+bool tiles_output(expr::Context& ctx, const te::TensorDef& t, const std::vector<Phased>& axes) {
+  return std::all_of(axes.begin(), axes.end(), [&](const Phased& x) {
+    return x.taps == x.stride && (x.by_output - 1) % x.stride == 0 && (x.by_tap + 1) % x.stride == 0 &&
+           x.rest % x.stride == 0 && ctx.divisible(t.shape[x.output], x.stride);
+  });
+}
+
 struct Phases {
   size_t root;
   Scalar guard, body;  // what is left of the guard, null where nothing is
@@ -86,14 +94,14 @@ std::optional<Phases> find_phases(const Problem& p, const StageList& list) {
       if (auto axis = phased_axis(p.ctx, t, term)) {
         for (const Phased& other : out.axes)
           if (other.output == axis->output || other.tap == axis->tap) return std::nullopt;
-        if (axis->stride > kMostPhases) return std::nullopt;
-        count *= axis->stride;
+        count = std::min(kMostPhases + 1, count * std::min(axis->stride, kMostPhases + 1));
         out.axes.push_back(*axis);
       } else {
         out.guard = out.guard ? expr::logical_and(out.guard, term) : term;
       }
     }
-    if (out.axes.empty() || count > kMostPhases) return std::nullopt;
+    if (out.axes.empty()) return std::nullopt;
+    if (count > kMostPhases && !tiles_output(p.ctx, t, out.axes)) return std::nullopt;
     return out;
   }
   return std::nullopt;
@@ -104,6 +112,24 @@ struct Phase {
   Stage stage;
   Epilogue epilogue;
 };
+// `sum` in the place of `t`, whose index `map_of` gives for one of `sum`.
+Phase finish_phase(expr::Context& ctx, const te::TensorDef& t, const te::Tensor& sum, const Epilogue& e,
+                   const std::function<expr::DimMap(const te::Index&)>& map_of) {
+  te::Index at;
+  for (SymbolId v : sum->index) at.push_back(ctx.symbol_dim(v));
+  const expr::DimMap map = map_of(at);
+  Phase out{{sum, sum->body, {}, {}, false}, {}};
+  out.epilogue.outputs = e.outputs;
+  for (Scalar v : e.values)
+    out.epilogue.values.push_back(expr::substitute(
+        v, map, [&](Scalar l) { return l->tensor == t.id ? expr::make_load(ctx, sum->id, t.dtype, at) : l; }));
+  for (const std::vector<Dim>& index : e.index) {
+    std::vector<Dim>& moved = out.epilogue.index.emplace_back();
+    for (Dim d : index) moved.push_back(expr::substitute(d, map));
+  }
+  return out;
+}
+
 Phase make_phase(const Problem& p, const Stage& s, const Phases& phases, const Epilogue& e,
                  const std::vector<int64_t>& rests) {
   expr::Context& ctx = p.ctx;
@@ -137,19 +163,47 @@ Phase make_phase(const Problem& p, const Stage& s, const Phases& phases, const E
     return expr::make_select(expr::substitute(phases.guard, map), expr::make_cast(t.accumulate, body),
                              identity_of(ctx, t.combiner, t.accumulate));
   });
-  te::Index at;
-  for (SymbolId v : sum->index) at.push_back(ctx.symbol_dim(v));
-  const expr::DimMap map = output_map(at);
-  Phase out{{sum, sum->body, {}, {}, false}, {}};
-  out.epilogue.outputs = e.outputs;
-  for (Scalar v : e.values)
-    out.epilogue.values.push_back(expr::substitute(
-        v, map, [&](Scalar l) { return l->tensor == t.id ? expr::make_load(ctx, sum->id, t.dtype, at) : l; }));
-  for (const std::vector<Dim>& index : e.index) {
-    std::vector<Dim>& moved = out.epilogue.index.emplace_back();
-    for (Dim d : index) moved.push_back(expr::substitute(d, map));
+  return finish_phase(ctx, t, sum, e, output_map);
+}
+
+// One sum for all: the rests are axes of their own, in front; the innermost is one with the last axis where that has a
+// known size, so that few channels make a vector together.
+Phase make_tiled(const Problem& p, const Stage& s, const Phases& phases, const Epilogue& e) {
+  expr::Context& ctx = p.ctx;
+  const te::TensorDef& t = *s.tensor;
+  const Dim last = t.shape.back();
+  std::vector<Phased> axes = phases.axes;
+  std::sort(axes.begin(), axes.end(), [](const Phased& a, const Phased& b) { return a.output < b.output; });
+  const bool merges = last.is_const() && !last.is_const(0) && axes.back().output + 1 != t.shape.size();
+  const size_t front = axes.size() - (merges ? 1 : 0);
+  std::vector<Dim> shape, extent = t.reduce_extent;
+  for (size_t a = 0; a < front; ++a) shape.push_back(ctx.constant(axes[a].stride));
+  shape.insert(shape.end(), t.shape.begin(), t.shape.end());
+  for (const Phased& x : axes) {
+    shape[front + x.output] = floordiv(t.shape[x.output], x.stride);
+    extent[x.tap] = ctx.constant(1);
   }
-  return out;
+  if (merges) shape.back() = last * axes.back().stride;
+  auto map_of = [&](const te::Index& o) {
+    expr::DimMap map;
+    for (size_t i = 0; i < t.index.size(); ++i) map[t.index[i]] = o[front + i];
+    if (merges) map[t.index.back()] = mod(o.back(), last);
+    for (size_t a = 0; a < axes.size(); ++a) {
+      Dim rest = a < front ? o[a] : floordiv(o.back(), last);
+      map[t.index[axes[a].output]] = o[front + axes[a].output] * axes[a].stride + rest;
+      map[t.reduce_index[axes[a].tap]] = rest;
+    }
+    return map;
+  };
+  te::Tensor sum = p.te.reduce(t.name + "_tiled", shape, extent, t.combiner, [&](const te::Index& o, const te::Index& r) {
+    expr::DimMap map = map_of(o);
+    for (size_t i = 0; i < r.size(); ++i) map.emplace(t.reduce_index[i], r[i]);
+    Scalar body = expr::substitute(phases.body, map);
+    if (!phases.guard) return body;
+    return expr::make_select(expr::substitute(phases.guard, map), expr::make_cast(t.accumulate, body),
+                             identity_of(ctx, t.combiner, t.accumulate));
+  });
+  return finish_phase(ctx, t, sum, e, map_of);
 }
 
 }  // namespace
@@ -169,18 +223,23 @@ Result<LoweredNode> lower_phases(const Problem& p, const StageList& list) {
     out.kernels.push_back(TRY(lower_single_stage(p, list, list.stages[i], temporaries)));
   }
   Epilogue e = *make_epilogue(p.ctx, list, phases.root);
-  std::vector<int64_t> rests(phases.axes.size(), 0);
-  for (;;) {
-    Phase phase = make_phase(p, s, phases, e, rests);
+  auto lower = [&](const Phase& phase) -> Status {
     StageList local = list;
     local.add(phase.stage.tensor);
     const bool has_taps = std::none_of(phase.stage.tensor->reduce_extent.begin(), phase.stage.tensor->reduce_extent.end(),
                                        [](Dim d) { return d.is_const(0); });
-    if (has_taps && is_product(p, local, phase.stage, phase.epilogue)) {
-      TRY(lower_product(p, local, phase.stage, phase.epilogue, temporaries, out));
-    } else {
-      out.kernels.push_back(TRY(lower_reduce_with(p, local, phase.stage, phase.epilogue, temporaries)));
-    }
+    if (has_taps && is_product(p, local, phase.stage, phase.epilogue))
+      return lower_product(p, local, phase.stage, phase.epilogue, temporaries, out);
+    out.kernels.push_back(TRY(lower_reduce_with(p, local, phase.stage, phase.epilogue, temporaries)));
+    return ok();
+  };
+  if (tiles_output(p.ctx, *s.tensor, phases.axes)) {
+    TRY(lower(make_tiled(p, s, phases, e)));
+    return out;
+  }
+  std::vector<int64_t> rests(phases.axes.size(), 0);
+  for (;;) {
+    TRY(lower(make_phase(p, s, phases, e, rests)));
     size_t a = 0;
     while (a < rests.size() && ++rests[a] == phases.axes[a].stride) rests[a++] = 0;
     if (a == rests.size()) return out;

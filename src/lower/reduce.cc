@@ -112,7 +112,7 @@ Result<Scalar> repack_constants(const Problem& p, Signature& signature, Scalar b
 }
 
 // Whether lanes are positions of the output's innermost axis rather than of the reduction's.
-bool runs_along_output(const Problem& p, const ReduceNest& n, const te::TensorDef& t) {
+bool runs_along_output(const Problem& p, const ReduceNest& n, const te::TensorDef& t, bool slides) {
   expr::Context& ctx = p.ctx;
   if (n.outer == 0 || is_arg(t.combiner)) return false;
   const std::vector<Loop> reduce(n.nest.loops.begin() + static_cast<long>(n.outer), n.nest.loops.end());
@@ -122,7 +122,7 @@ bool runs_along_output(const Problem& p, const ReduceNest& n, const te::TensorDe
   if (reduce.empty()) return true;
   // A short reduction, such as a window, fills no vector.
   auto upper = const_upper(ctx, reduce.back().extent);
-  if (upper && *upper <= kShortReduction && by_output >= 0) return true;
+  if (upper && *upper <= (slides ? kShortWindow : kShortReduction) && by_output >= 0) return true;
   return by_output >= contiguity(ctx, body, reduce.back().var, [](Scalar) { return false; });
 }
 
@@ -237,7 +237,7 @@ Result<LoweredKernel> lower_reduce_with(const Problem& p, const StageList& list,
   std::vector<Loop> outer = outer_of(n), reduce = reduce_of(n);
   Scalar summand = split_guard(ctx, n.nest.scalars[0], t.combiner, t.accumulate).body;
   int64_t lanes = lanes_for(p.target, {summand, expr::make_const(ctx, t.accumulate, 0)});
-  bool along_output = runs_along_output(p, n, t);
+  bool along_output = runs_along_output(p, n, t, is_short_window(ctx, s));
   std::optional<SlidingPlan> sliding;
   if (along_output) sliding = plan_sliding(p, list, s, e, outer, lanes);
   if (sliding) {

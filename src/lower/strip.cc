@@ -80,7 +80,7 @@ bool is_short_window(expr::Context& ctx, const Stage& s) {
   const te::TensorDef& t = *s.tensor;
   if (t.index.empty() || t.reduce_index.empty()) return false;
   auto upper = const_upper(ctx, t.reduce_extent.back());
-  return upper && *upper <= kShortReduction && slides_along(s, t.index.back());
+  return upper && *upper <= kShortWindow && slides_along(s, t.index.back());
 }
 
 bool only_slides(const Stage& s, SymbolId col) {
@@ -164,6 +164,7 @@ std::optional<Strip> make_strip(const Problem& p, const StageList& list, const S
   out.before = min(max(zero, ceildiv(-first, n)), line);
   out.within = max(zero, min(ceildiv(b->tensor->shape[*col_axis] - first, n), line) - out.before);
   out.source = (*b->tensor)(source);
+  out.elements = element_count(ctx, b->tensor->shape);
   out.buffer.id = ctx.fresh_tensor();
   out.buffer.name = "strip";
   out.buffer.dtype = b->load->dtype;
@@ -190,13 +191,17 @@ loop::StmtPtr fill_strip(expr::Context& ctx, const Strip& strip, int64_t lanes) 
     return loop::make_for(*v.as_symbol(), count, loop::ForKind::Serial, vector(first + v * lanes, value));
   };
   Dim zero = ctx.constant(0), n = ctx.constant(lanes), end = strip.before + strip.within, rest = mod(strip.within, lanes);
-  Dim l = ctx.index_symbol("l", n);
+  Dim l = ctx.index_symbol("l", n), whole = ceildiv(strip.within, lanes);
   loop::StmtPtr few = loop::make_for(*l.as_symbol(), n, loop::ForKind::Vector,
                                      loop::make_if(expr::less(l, strip.within), store(strip.before + l, strip.source)));
   loop::StmtPtr last = loop::make_if(expr::less_equal(n, strip.within), vector(end - lanes, strip.source), few);
-  loop::StmtPtr line = loop::make_block({vectors(zero, ceildiv(strip.before, lanes), strip.border),
-                                         vectors(strip.before, floordiv(strip.within, lanes), strip.source),
-                                         loop::make_if(expr::less(zero, rest), last),
+  loop::StmtPtr exact = loop::make_block(
+      {vectors(strip.before, floordiv(strip.within, lanes), strip.source), loop::make_if(expr::less(zero, rest), last)});
+  // All but the last lines of the input are followed by others, which whole vectors may read.
+  Dim highest = expr::substitute(strip.source->index[0], {{col.var, strip.before + whole * lanes - 1}});
+  loop::StmtPtr inner =
+      loop::make_if(expr::less(highest, strip.elements), vectors(strip.before, whole, strip.source), exact);
+  loop::StmtPtr line = loop::make_block({vectors(zero, ceildiv(strip.before, lanes), strip.border), inner,
                                          vectors(end, ceildiv(col.extent - end, lanes), strip.border)});
   if (strip.inside) line = loop::make_if(strip.inside, line, vectors(zero, ceildiv(col.extent, lanes), strip.border));
   return wrap_loops({strip.position.begin(), strip.position.end() - 1}, loop::ForKind::Serial, line);

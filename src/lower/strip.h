@@ -4,8 +4,8 @@
 
 namespace pliant::lower {
 
-// A reduction of at most this many steps fills no vector.
-constexpr int64_t kShortReduction = 7;
+// A reduction of at most this many steps fills no vector; a window of at most that many costs less along the output.
+constexpr int64_t kShortReduction = 7, kShortWindow = 64;
 
 // A range of one output axis.
 struct AxisRange {
@@ -22,6 +22,7 @@ struct Strip {
   Scalar inside;               // whether it lies inside the input, as far as the columns do not tell
   Dim before, within;          // columns in front of the input, and inside of it
   Scalar border;               // what lies outside
+  Dim elements;                // of the input
 };
 // For a stage whose guard keeps the windows over one input inside of it and whose windows slide along `col`. The strip
 // serves the outputs in `col` and `row`, at one position of every other axis, and is filled by vectors of `lanes`. Nothing
@@ -32,7 +33,7 @@ std::optional<Strip> make_strip(const Problem& p, const StageList& list, const S
 loop::StmtPtr fill_strip(expr::Context& ctx, const Strip& strip, int64_t lanes);
 // Whether an axis of a tensor that `s` reads is indexed by `var` together with a reduction variable.
 bool slides_along(const Stage& s, SymbolId var);
-// Windows along the innermost axis of the output that are too short to fill a vector.
+// Windows along the innermost axis of the output that are short.
 bool is_short_window(expr::Context& ctx, const Stage& s);
 // A window over planes: so does `col`, and the reduction has nothing but windows, each along an output axis.
 bool only_slides(const Stage& s, SymbolId col);
