@@ -15,6 +15,37 @@ Dim inside(expr::Context& ctx, Dim at, Dim size, const std::string& mode) {
   return expr::min(m, expr::max((size - 1) * 2, zero) - m);
 }
 
+// The same where `at` is at most one size away from [0, size): without a division.
+Dim inside_once(expr::Context& ctx, Dim at, Dim size, const std::string& mode) {
+  if (mode == "edge") return inside(ctx, at, size, mode);
+  Dim m = expr::max(at, -at);
+  return expr::max(expr::min(m, (size - 1) * 2 - m), ctx.constant(0));
+}
+
+// Element `i` of the result by a mode that repeats elements, where `at` is its position in the input: in the middle of the
+// last axis, which most elements are in, neighbours are neighbours.
+Scalar by_ranges(DefineContext& c, const Index& i, const Index& at) {
+  const Tensor& x = c.in(0);
+  expr::Context& ctx = c.ctx();
+  const std::vector<Dim>& pads = c.attr().as_dims("pads");
+  const std::string& mode = c.attr().as_string("mode");
+  const size_t rank = x->rank(), last = rank - 1;
+  const Dim zero = ctx.constant(0), before = pads[last], after = pads[rank + last], size = x->shape[last];
+  Scalar outside = (*x)(at);
+  if (ctx.proves_less_equal(before, zero) && ctx.proves_less_equal(after, zero)) return outside;
+  const Dim whole = expr::max(size + before + after, zero);
+  const Dim begin = expr::min(expr::max(before, zero), whole), end = expr::max(begin, expr::min(before + size, whole));
+  Index middle = at, once = at;
+  middle[last] = i[last] - before;
+  if (mode != "wrap") {
+    once[last] = inside_once(ctx, middle[last], size, mode);
+    Scalar near = expr::logical_and(expr::less(before, size), expr::less(after, size));
+    outside = expr::make_select(near, (*x)(once), outside);
+  }
+  return expr::make_select(expr::less(i[last], begin), outside,
+                           expr::make_select(expr::less(i[last], end), (*x)(middle), outside));
+}
+
 Tensors compute(DefineContext& c) {
   const Tensor& x = c.in(0);
   expr::Context& ctx = c.ctx();
@@ -58,6 +89,7 @@ Tensors compute(DefineContext& c) {
       if (above) require(expr::less(at[k], x->shape[k]));
     }
     Scalar value = (*x)(at);
+    if (mode != "constant" && rank > 0) return by_ranges(c, i, at);
     if (!good) return value;
     Scalar outside = c.has(1) ? (*c.in(1))({}) : expr::make_const(ctx, x->dtype, 0);
     return expr::make_select(good, value, outside);
