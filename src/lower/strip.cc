@@ -8,7 +8,8 @@ namespace pliant::lower {
 
 namespace {
 
-constexpr int64_t kDeepest = 32;  // most positions of the axes other than rows and columns
+constexpr int64_t kManySteps = 3;  // strides that a window of many taps spans
+constexpr int64_t kDeepest = 32;   // most positions of the axes other than rows and columns
 
 struct Bounded {
   Scalar load, border;
@@ -127,9 +128,13 @@ std::optional<Strip> make_strip(const Problem& p, const StageList& list, const S
   }
   // The columns must be the innermost axis of the input.
   if (!col_axis || *col_axis + 1 != axes.size() || !deep.is_const() || deep.const_value() > kDeepest) return std::nullopt;
-  // Columns `step` apart lie side by side: a window of stride 2 has the even columns of a line, then the odd ones.
-  const Dim step = *expr::coefficient_of(b->load->index[*col_axis], col.var), zero = ctx.constant(0);
+  // Where a window has many taps, columns `step` apart lie side by side: at stride 2 a line has the even columns first, then
+  // the odd ones. For few taps that costs more than loads that step.
+  const Dim stride = *expr::coefficient_of(b->load->index[*col_axis], col.var), zero = ctx.constant(0);
   const StripAxis& c = axes[*col_axis];
+  const Dim span = c.extent - stride * (col.count - 1);
+  const bool few_taps = span.is_const() && span.const_value() < kManySteps * stride.const_value();
+  const Dim step = few_taps ? ctx.constant(1) : stride;
   const Dim line = ceildiv(c.extent, step.const_value()), most_line = ceildiv(c.most, step.const_value());
   out.offset = zero;
   Dim at = zero, elements = ctx.constant(1);
