@@ -135,3 +135,19 @@ def test_resize_that_keeps_the_aspect_has_one_scale(policy, scale):
     rows, columns = (np.ceil((np.arange(int(n * scale + 0.5)) + 0.5) / scale - 1).astype(int).clip(0, n - 1) for n in x.shape)
     check(proto, [{"x": x, "s": i64(9, 7)}], [{"y": x[np.ix_(rows, columns)]}])
     refused(proto, "Resize", "-3", "negative", feed={"x": x, "s": i64(-3, 7)})
+
+
+def test_an_argument_left_out_is_absent_inside_a_branch():
+    arms = [helper.make_graph(nodes, "arm", [], [helper.make_tensor_value_info(n, TensorProto.FLOAT, None)]) for n, nodes in (
+        ("t", [helper.make_node("Clip", ["a", "", "m"], ["t"])]), ("e", [helper.make_node("Neg", ["a"], ["e"])]))]
+    body = [helper.make_node("If", ["c"], ["b"], then_branch=arms[0], else_branch=arms[1])]
+    imports = [helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]
+    function = helper.make_function("own", "F", ["c", "a", "m"], ["b"], body, imports)
+    nodes = [helper.make_node("F", ["c", "x"], ["y"], domain="own"), helper.make_node("F", ["c", "x", "m"], ["z"], domain="own")]
+    infos = [helper.make_tensor_value_info("c", TensorProto.BOOL, [])]
+    infos += [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in (("x", ["N"]), ("m", []), ("y", ["N"]), ("z", ["N"]))]
+    graph = helper.make_graph(nodes, "g", infos[:3], infos[3:])
+    proto = helper.make_model(graph, opset_imports=imports, functions=[function], ir_version=9)
+    x = np.float32([-1, 2])
+    feeds = [{"c": np.bool_(c), "x": x, "m": np.float32(0.5)} for c in (True, False)]
+    check(proto, feeds, [{"y": x, "z": np.float32([-1, 0.5])}, {"y": -x, "z": -x}])

@@ -43,6 +43,12 @@ ValueRef Scope::find(std::string_view name) const {
   return nullptr;
 }
 
+bool Scope::defines(std::string_view name) const {
+  for (const Scope* s = this; s != nullptr; s = s->parent)
+    if (s->values.count(name) != 0) return true;
+  return false;
+}
+
 Importer::Importer(const ModelProto& model, std::shared_ptr<expr::Context> ctx)
     : model_(model),
       ctx_(std::move(ctx)),
@@ -118,6 +124,10 @@ std::vector<ValueRef> Importer::resolve_inputs(const NodeProto& n, const LocPtr&
       continue;
     }
     ValueRef v = scope.find(name);
+    if (!v && scope.defines(name)) {
+      out.push_back(nullptr);
+      continue;
+    }
     if (!v) {
       report(make_error("missing-value", describe(loc), "uses '" + std::string(name) + "', which nothing defines"));
       broken = true;
@@ -170,8 +180,7 @@ void Importer::report_unsupported() {
 void Importer::import_graph(Frame& frame) {
   if (frame.scope->depth > kMaxDepth)
     return report(make_error("function-depth", model_.path, "graphs inside graphs are nested too deeply"));
-  Order order =
-      order_nodes(*frame.nodes, frame.outputs, [&](std::string_view name) { return frame.scope->find(name) != nullptr; });
+  Order order = order_nodes(*frame.nodes, frame.outputs, [&](std::string_view name) { return frame.scope->defines(name); });
   state_.errors.insert(state_.errors.end(), order.errors.begin(), order.errors.end());
   if (!order.errors.empty()) return;
   for (size_t i : order.indices) {
@@ -322,19 +331,9 @@ void Importer::inline_function(const FunctionProto& f, Conversion& c, const std:
     if (const AttributeProto* resolved = c.attr(a.name)) env[a.name] = resolved;
   }
   Scope inner{nullptr, {}, &f.opsets, &env, c.loc->name + "/", scope.depth + 1};
-  for (size_t k = 0; k < f.inputs.size() && k < inputs.size(); ++k) {
-    if (inputs[k]) inner.values[f.inputs[k]] = inputs[k];
-  }
   // An absent argument is an absent input wherever the body uses it.
-  std::vector<NodeProto> body = f.nodes;
-  for (NodeProto& n : body) {
-    for (std::string_view& in : n.inputs) {
-      for (size_t k = 0; k < f.inputs.size(); ++k) {
-        if (in == f.inputs[k] && (k >= inputs.size() || !inputs[k])) in = {};
-      }
-    }
-  }
-  Frame called{&body, nullptr, f.outputs, &inner, &frame, &c.node};
+  for (size_t k = 0; k < f.inputs.size(); ++k) inner.values[f.inputs[k]] = k < inputs.size() ? inputs[k] : nullptr;
+  Frame called{&f.nodes, nullptr, f.outputs, &inner, &frame, &c.node};
   import_graph(called);
   if (called.passed_over || extends_) return;
   for (size_t k = 0; k < f.outputs.size(); ++k) {

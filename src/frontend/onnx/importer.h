@@ -20,6 +20,8 @@ struct Scope {
   std::string prefix;  // of node names: the calls that led here, each followed by '/'
   int depth = 0;
   ValueRef find(std::string_view name) const;
+  // Also of an argument that a call leaves out, which `find` gives as null.
+  bool defines(std::string_view name) const;
 };
 
 // What is left of a graph: its nodes from `next` on. The graphs of one region that call each other (functions, and arms that
