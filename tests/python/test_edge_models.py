@@ -151,3 +151,21 @@ def test_an_argument_left_out_is_absent_inside_a_branch():
     x = np.float32([-1, 2])
     feeds = [{"c": np.bool_(c), "x": x, "m": np.float32(0.5)} for c in (True, False)]
     check(proto, feeds, [{"y": x, "z": np.float32([-1, 0.5])}, {"y": -x, "z": -x}])
+
+
+@pytest.mark.parametrize("rank", [3, 6, 12])
+def test_reshape_to_sizes_of_unknown_signs(rank):
+    """0 copies a size and -1 infers one, wherever the run puts them: written out, their product has a term for each choice."""
+    axes, ones = ",".join(f"d{k}" for k in range(rank)), [1] * (rank - 3)
+    proto = model(f"g (float[N,M] x, int64[{rank}] s) => (float[{axes}] y) {{ y = Reshape(x, s) }}")
+    given = [(0, 2, 2), (-1, 2, 1), (0, -1, 4), (5, 4, 1), (-1, 0, 1), (2, 5, -1)]
+    meant = [(5, 2, 2), (10, 2, 1), (5, 1, 4), (5, 4, 1), (5, 4, 1), (2, 5, 2)]
+    check(proto, [{"x": X, "s": i64(*s, *ones)} for s in given], [{"y": X.reshape(*s, *ones)} for s in meant])
+    refused(proto, "y", feed={"x": X, "s": i64(-1, -1, 1, *ones)})
+    refused(proto, "y", feed={"x": X, "s": i64(3, -1, 1, *ones)})
+
+
+def test_more_axes_than_there_may_be():
+    x, s, y = (helper.make_tensor_value_info(n, t, d) for n, t, d in (("x", 1, ["N"]), ("s", 7, [40]), ("y", 1, None)))
+    graph = helper.make_graph([helper.make_node("Reshape", ["x", "s"], ["y"], name="wide")], "g", [x, s], [y])
+    refused(helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 18)]), '"wide"', "40 axes", "32")

@@ -71,7 +71,16 @@ ValueId append_known(ImportState& state, const Known& k, const LocPtr& loc) {
 
 Result<Values> append_nodes(ImportState& state, const std::string& op, Attrs attrs, Values inputs, size_t outputs,
                             const LocPtr& loc) {
-  return ops::append_node(state.builder, state.ctx, op, std::move(attrs), std::move(inputs), outputs, loc);
+  constexpr size_t kMostAxes = 32;  // of a tensor in an artifact
+  Values out = TRY(ops::append_node(state.builder, state.ctx, op, std::move(attrs), std::move(inputs), outputs, loc));
+  for (ValueId v : out) {
+    const TensorType* t = v == kNoValue ? nullptr : state.builder.peek().values[v].type.tensor();
+    if (t != nullptr && t->shape.size() > kMostAxes)
+      return make_error("unsupported-shape", describe(loc),
+                        "its result has " + std::to_string(t->shape.size()) + " axes, but at most " +
+                            std::to_string(kMostAxes) + " are supported");
+  }
+  return out;
 }
 
 // A list from its parts.

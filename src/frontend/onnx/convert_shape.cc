@@ -57,11 +57,14 @@ Dim inferred_size(Conversion& c, Dim total, Dim others) {
 }
 
 // The sizes that a Reshape asks for, 0 and -1 resolved. An entry whose sign is not known stands for all three meanings at
-// once: max(v, 0) + [v == 0] * input size + [v < 0] * inferred size.
-std::vector<Dim> reshape_sizes(Conversion& c, const graph::Shape& from, const std::vector<Dim>& wanted, bool copies_zero) {
-  std::vector<Dim> sizes, inferred_weight;
+// once: max(v, 0) + [v == 0] * input size + [v < 0] * inferred size. Where there are several of those, they become symbols:
+// products of such sums have a term for each choice of meanings.
+Result<std::vector<Dim>> reshape_sizes(Conversion& c, const graph::Shape& from, const std::vector<Dim>& wanted,
+                                       bool copies_zero) {
+  std::vector<Dim> sizes, inferred_weight, given;
   Dim total = c.count(from), others = c.num(1);
   bool may_infer = false;
+  size_t open = 0;  // entries of unknown sign
   for (size_t i = 0; i < wanted.size(); ++i) {
     Dim v = wanted[i], copied = copies_zero && i < from.size() ? from[i] : c.num(0);
     Dim size = v, weight = c.num(0);
@@ -71,16 +74,21 @@ std::vector<Dim> reshape_sizes(Conversion& c, const graph::Shape& from, const st
     } else if (!proves_non_negative(v, c.ctx())) {
       weight = is_negative(v, c.ctx());
       size = tight_max(v, c.num(0), c.ctx()) + is_zero(v, c.ctx()) * copied;
+      ++open;
     }
     may_infer = may_infer || !weight.is_const(0);
-    others = others * (size + weight);
     sizes.push_back(size);
     inferred_weight.push_back(weight);
+    given.push_back(size + weight);
   }
   if (!may_infer) return sizes;
+  auto as_symbols = [&](const std::vector<Dim>& dims) -> Result<std::vector<Dim>> {
+    return open > 1 ? c.read_dims(TRY(c.from_dims(dims)), "the new shape", 0) : Result<std::vector<Dim>>(dims);
+  };
+  for (Dim d : TRY(as_symbols(given))) others = others * d;
   Dim rest = inferred_size(c, total, others);
   for (size_t i = 0; i < sizes.size(); ++i) sizes[i] = sizes[i] + inferred_weight[i] * rest;
-  return sizes;
+  return as_symbols(sizes);
 }
 
 Result<Values> reshape(Conversion& c) {
@@ -100,7 +108,7 @@ Result<Values> reshape(Conversion& c) {
   }
   c.require_less_equal(inferred, c.num(1), "the new shape has {a} sizes to infer, and at most {b} can be");
   graph::Shape from = c.shape(0);
-  std::vector<Dim> sizes = reshape_sizes(c, from, wanted, !c.bool_attr("allowzero", false));
+  std::vector<Dim> sizes = TRY(reshape_sizes(c, from, wanted, !c.bool_attr("allowzero", false)));
   return Values{TRY(c.reshape(c.in(0), sizes))};
 }
 
