@@ -65,7 +65,8 @@ static int make_input(const pliant_model* model, size_t index, const char* symbo
   for (int32_t d = 0; d < info.rank; ++d) {
     shape[d] = info.sizes[d];
     if (shape[d] < 0 && !find_symbol(symbols, info.symbols[d], &shape[d])) {
-      fprintf(stderr, "\"%s\" gives no value for axis %d of input \"%s\": %s\n", symbols, (int)d, info.name, info.symbols[d]);
+      fprintf(stderr, "\"%s\" gives no value for axis %d of input \"%s\": %s\n", symbols, (int)d, info.name,
+              info.symbols[d]);
       return 1;
     }
     count *= (size_t)shape[d];
@@ -94,7 +95,8 @@ static int run(pliant_model* model, const char* symbols) {
   if (status == 0 && pliant_run(model, inputs, input_count, outputs, output_count) != PLIANT_OK) status = fail(symbols);
   clock_gettime(CLOCK_MONOTONIC, &end);
   if (status == 0)
-    printf("%s: %.3f ms\n", symbols, (double)(end.tv_sec - begin.tv_sec) * 1e3 + (double)(end.tv_nsec - begin.tv_nsec) / 1e6);
+    printf("%s: %.3f ms\n", symbols,
+           (double)(end.tv_sec - begin.tv_sec) * 1e3 + (double)(end.tv_nsec - begin.tv_nsec) / 1e6);
   for (size_t i = 0; status == 0 && i < output_count; ++i) {
     pliant_tensor_info info = {sizeof info, NULL, 0, 0, NULL, NULL, 0};
     pliant_describe_output(model, i, &info);

@@ -192,7 +192,8 @@ class Fuser {
         return std::nullopt;
       case GroupKind::Contraction:
       case GroupKind::Window:
-        if (b.kind == GroupKind::Map && b.nodes.size() >= 1 && (in_place || (single && keeps_last(i)))) return Joined{a.kind, 0};
+        if (b.kind == GroupKind::Map && b.nodes.size() >= 1 && (in_place || (single && keeps_last(i))))
+          return Joined{a.kind, 0};
         return std::nullopt;
       case GroupKind::Opaque:
       case GroupKind::View: return std::nullopt;

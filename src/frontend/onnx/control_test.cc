@@ -281,8 +281,9 @@ TEST(Loop, MalformedBodiesNameTheNode) {
   few.inputs.pop_back();
   EXPECT_EQ(text(few), where + "the Loop carries 1 value, so its body needs 3 inputs but has 2 [malformed-model]");
   std::string rank = text(body({node("Unsqueeze", {"c", "zero"}, {"c2"})}));
-  EXPECT_EQ(rank, where + "carried value 0 ('c') starts as f32[n] but becomes f32[1, n] in the body; what a loop carries keeps "
-                          "its rank and element type: give it those before the loop [carried-type]");
+  EXPECT_EQ(rank, where +
+                      "carried value 0 ('c') starts as f32[n] but becomes f32[1, n] in the body; what a loop carries keeps "
+                      "its rank and element type: give it those before the loop [carried-type]");
 }
 
 TEST(Loop, BodiesSeeAndShadowOuterValues) {
