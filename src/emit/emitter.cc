@@ -170,13 +170,17 @@ Storage Emitter::new_buffer(Dim bytes) {
   return {Arg::Kind::Buffer, static_cast<uint32_t>(prog().buffers.size() - 1), ctx_.constant(0), true};
 }
 
+const Storage* Emitter::place_planned_for(ValueId v) const {
+  auto it = direct_.find(v);
+  if (it == direct_.end()) return nullptr;
+  const Storage& to = it->second;
+  return to.kind != Arg::Kind::Output || all_known(f_.tensor_type(f_.results[to.index])) ? &to : nullptr;
+}
+
 Storage Emitter::define_value(ValueId v, bool may_be_direct) {
   const TensorType& t = f_.tensor_type(v);
-  auto it = direct_.find(v);
-  if (may_be_direct && it != direct_.end())
-    storage_[v] = it->second;
-  else
-    storage_[v] = new_buffer(bytes_of(t.dtype, t.shape));
+  const Storage* planned = may_be_direct ? place_planned_for(v) : nullptr;
+  storage_[v] = planned != nullptr ? *planned : new_buffer(bytes_of(t.dtype, t.shape));
   return storage_[v];
 }
 

@@ -91,6 +91,9 @@ class Emitter {
   Storage new_buffer(Dim bytes);
   Storage new_grow() { return {Arg::Kind::Grow, grow_count_++, ctx_.constant(0), true}; }
   // Storage for a value about to be computed: where it is to end up (`direct_`) when `may_be_direct`, else a buffer.
+  // Null where the value has none, or where it is an output of the model whose size is not known yet: a reshape of the value
+  // may get its sizes only later.
+  const Storage* place_planned_for(ValueId v) const;
   Storage define_value(ValueId v, bool may_be_direct);
   // The argument for a value at the instruction about to be appended.
   Arg arg_of(const Storage& s);

@@ -169,3 +169,11 @@ def test_more_axes_than_there_may_be():
     x, s, y = (helper.make_tensor_value_info(n, t, d) for n, t, d in (("x", 1, ["N"]), ("s", 7, [40]), ("y", 1, None)))
     graph = helper.make_graph([helper.make_node("Reshape", ["x", "s"], ["y"], name="wide")], "g", [x, s], [y])
     refused(helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 18)]), '"wide"', "40 axes", "32")
+
+
+def test_result_whose_sizes_come_after_its_elements():
+    """The elements are computed before the run knows the sizes that the result has in the end."""
+    proto = model("""g (float[N,M] x, float[2] f) => (float[A,B] y, float[C,D] z) {
+        a = Relu(x) r = Floor(f) s = Cast<to=7>(r) y = Reshape(a, s) b = Exp(a) c = Sub(b, b) z = Reshape(c, s) }""")
+    shapes = [(2, 10), (20, 1), (5, 4), (1, 20)]
+    check(proto, [{"x": X, "f": np.float32(s)} for s in shapes], [{"y": X.reshape(s), "z": np.zeros(s, np.float32)} for s in shapes])

@@ -57,8 +57,8 @@ Dim inferred_size(Conversion& c, Dim total, Dim others) {
 }
 
 // The sizes that a Reshape asks for, 0 and -1 resolved. An entry whose sign is not known stands for all three meanings at
-// once: max(v, 0) + [v == 0] * input size + [v < 0] * inferred size. Where there are several of those, they become symbols:
-// products of such sums have a term for each choice of meanings.
+// once: max(v, 0) + [v == 0] * input size + [v < 0] * inferred size. Where there are more than two of those, they become
+// symbols: products of such sums have a term for each choice of meanings.
 Result<std::vector<Dim>> reshape_sizes(Conversion& c, const graph::Shape& from, const std::vector<Dim>& wanted,
                                        bool copies_zero) {
   std::vector<Dim> sizes, inferred_weight, given;
@@ -83,7 +83,7 @@ Result<std::vector<Dim>> reshape_sizes(Conversion& c, const graph::Shape& from, 
   }
   if (!may_infer) return sizes;
   auto as_symbols = [&](const std::vector<Dim>& dims) -> Result<std::vector<Dim>> {
-    return open > 1 ? c.read_dims(TRY(c.from_dims(dims)), "the new shape", 0) : Result<std::vector<Dim>>(dims);
+    return open > 2 ? c.read_dims(TRY(c.from_dims(dims)), "the new shape", 0) : Result<std::vector<Dim>>(dims);
   };
   for (Dim d : TRY(as_symbols(given))) others = others * d;
   Dim rest = inferred_size(c, total, others);
