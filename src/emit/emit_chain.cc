@@ -69,11 +69,11 @@ std::vector<ValueId> Emitter::used_after(std::span<const Node> run) const {
 // Whether an output is to lie where a value is that the run reads: in one kernel these would be two names for one memory.
 bool Emitter::writes_over(std::span<const Node> run, const std::vector<ValueId>& outputs) const {
   for (ValueId v : outputs) {
-    auto planned = direct_.find(v);
-    if (planned == direct_.end()) continue;
+    const Storage* planned = place_planned_for(v);
+    if (planned == nullptr) continue;
     for (const Node& n : run)
       for (ValueId in : n.inputs)
-        if (in != kNoValue && storage_[in].same_memory(planned->second)) return true;
+        if (in != kNoValue && storage_[in].same_memory(*planned)) return true;
   }
   return false;
 }

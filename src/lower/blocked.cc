@@ -135,12 +135,7 @@ Result<LoweredKernel> lower_blocked(const Problem& p, const StageList& list, con
   b.high = p.target.tile_rows;
   KernelBuilder builder(ctx, p.name, p.loc);
   Signature signature(p, list, builder, temporaries);
-  std::set<expr::TensorId> own{b.f.acc};
-  signature.add_reads(b.f.a, own);
-  signature.add_reads(b.f.b, own);
-  for (const te::Tensor& o : outputs) own.insert(o->id);
-  for (Scalar v : b.f.values) signature.add_reads(v, own);
-  for (const te::Tensor& o : outputs) signature.add_write(o);
+  add_params(signature, b.f, outputs);
   loop::Buffer step = make_scratch(ctx, "factors", b.type, kRows * kStep);
   loop::Buffer sums = make_scratch(ctx, "sums", b.type, kRows * kColumns);
   loop::Buffer panels = make_scratch(ctx, "panels", b.type, kColumns * kStep);

@@ -110,6 +110,15 @@ bool is_product(const Problem& p, const StageList& list, const Stage& s, const E
   return factors && !(factors->row.extent.is_const(1) && only_slides(s, t.index.back()));
 }
 
+void add_params(Signature& signature, const Factors& f, const std::vector<te::Tensor>& outputs) {
+  std::set<expr::TensorId> own{f.acc};
+  signature.add_reads(f.a, own);
+  signature.add_reads(f.b, own);
+  for (const te::Tensor& o : outputs) own.insert(o->id);
+  for (Scalar v : f.values) signature.add_reads(v, own);
+  for (const te::Tensor& o : outputs) signature.add_write(o);
+}
+
 loop::StmtPtr store_results(const te::TensorDef& sum, const std::vector<te::Tensor>& outputs, const Factors& f, Dim row,
                             Dim column, Scalar total) {
   const expr::DimMap at{{f.row.var, row}, {f.col.var, column}};

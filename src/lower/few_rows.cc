@@ -273,12 +273,7 @@ Result<LoweredKernel> lower_few_rows(const Problem& p, const StageList& list, co
   w.registers = p.target.vector_registers;
   KernelBuilder builder(ctx, p.name + "_few", p.loc);
   Signature signature(p, list, builder, temporaries);
-  std::set<expr::TensorId> own{w.f.acc};
-  signature.add_reads(w.f.a, own);
-  signature.add_reads(w.f.b, own);
-  for (const te::Tensor& o : outputs) own.insert(o->id);
-  for (Scalar v : w.f.values) signature.add_reads(v, own);
-  for (const te::Tensor& o : outputs) signature.add_write(o);
+  add_params(signature, w.f, outputs);
 
   Dim rows = w.f.row.extent, one = ctx.constant(1), zero = ctx.constant(0);
   const Dim most = few_rows(ctx, p.target, w.f);

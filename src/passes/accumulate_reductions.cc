@@ -243,7 +243,7 @@ class Accumulator {
   // Reduces the other axes and gives the result the reader's place.
   Status finish(const Sum& s, const Node& reader) {
     ValueId out;
-    if (reader.op == s.reduction->accumulate || reader.op != "reduce.mean") {
+    if (reader.op != "reduce.mean") {
       out = TRY(make(reader.op, reader.attrs, {s.total}, reader.loc));
     } else {
       const Shape whole = sweep_.shape(reader.inputs[0]);
