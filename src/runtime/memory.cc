@@ -23,6 +23,16 @@ std::byte* align(std::byte* p, uint64_t to) {
   return reinterpret_cast<std::byte*>(round_up(reinterpret_cast<uint64_t>(p), to));
 }
 
+// Lets the next writes to the block's data find huge pages; the contents are lost. Nothing changes where the system has
+// none.
+void use_huge_pages(pliant_buffer& block) {
+  std::byte* data = static_cast<std::byte*>(block.data());
+  std::byte* begin = align(data, kHugePage);
+  const uint64_t end = reinterpret_cast<uint64_t>(data + block.capacity) / kHugePage * kHugePage;
+  const uint64_t bytes = end - reinterpret_cast<uint64_t>(begin);
+  if (madvise(begin, bytes, MADV_HUGEPAGE) == 0) madvise(begin, bytes, MADV_DONTNEED);
+}
+
 pliant_status out_of_memory(uint64_t bytes) {
   return fail(PLIANT_OUT_OF_MEMORY, "no memory for %" PRIu64 " bytes of intermediate tensors", bytes);
 }
@@ -124,24 +134,33 @@ void Arena::shrink(uint64_t bytes) {
 pliant_buffer* BlockPool::allocate(uint64_t bytes) {
   if (bytes > kAddressSpace) return nullptr;
   const uint64_t capacity = round_up(std::max<uint64_t>(bytes, 1), kAlignment);
-  std::lock_guard<std::mutex> lock(mutex_);
-  int best = -1;
-  for (int i = 0; i < kept_count_; ++i)
-    if (kept_[i]->capacity >= capacity && kept_[i]->capacity <= 2 * capacity &&
-        (best < 0 || kept_[i]->capacity < kept_[best]->capacity))
-      best = i;
-  pliant_buffer* block;
-  if (best >= 0) {
-    block = kept_[best];
-    take_out(best);
+  pliant_buffer* block = take_kept(capacity);
+  if (block != nullptr) {
+    if (block->capacity >= kLargeBlock && ++block->reuses == kReusesOnSmallPages) use_huge_pages(*block);
   } else {
     void* p = std::aligned_alloc(kAlignment, sizeof(pliant_buffer) + capacity);
     if (p == nullptr) return nullptr;
     block = new (p) pliant_buffer;
     block->capacity = capacity;
     block->pool = this;
+    block->reuses = 0;
+    std::lock_guard<std::mutex> lock(mutex_);
+    ++references_;
   }
   block->references.store(1, std::memory_order_relaxed);
+  return block;
+}
+
+pliant_buffer* BlockPool::take_kept(uint64_t capacity) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  int best = -1;
+  for (int i = 0; i < kept_count_; ++i)
+    if (kept_[i]->capacity >= capacity && kept_[i]->capacity <= 2 * capacity &&
+        (best < 0 || kept_[i]->capacity < kept_[best]->capacity))
+      best = i;
+  if (best < 0) return nullptr;
+  pliant_buffer* block = kept_[best];
+  take_out(best);
   ++references_;
   return block;
 }
