@@ -24,13 +24,6 @@
 namespace pliant::passes {
 namespace {
 
-using graph::Attrs;
-using graph::Dim;
-using graph::kNoValue;
-using graph::Node;
-using graph::Shape;
-using graph::ValueId;
-
 // A whole that is kept for other readers as well is read faster once, afterwards, than an accumulator of more bytes than
 // this is in every iteration.
 constexpr int64_t kMostAccumulated = 64 * 1024;
@@ -64,12 +57,12 @@ bool reduces_first(const Node& n, size_t rank) {
          std::any_of(axes->begin(), axes->end(), [&](int64_t a) { return a == 0 || a == -static_cast<int64_t>(rank); });
 }
 
-void find_readers(const graph::Function& f, const std::vector<Node>& nodes, ReaderMap& map) {
+void find_readers(const Function& f, const std::vector<Node>& nodes, ReaderMap& map) {
   std::unordered_set<ValueId> loops;  // values of loops of this list
   for (const Node& n : nodes) {
     for (ValueId v : n.inputs) {
       if (v == kNoValue) continue;
-      const graph::TensorType* t = f.values[v].type.tensor();
+      const TensorType* t = f.values[v].type.tensor();
       if (loops.count(v) != 0 && t != nullptr && find_reduction(n.op) != nullptr && reduces_first(n, t->shape.size()))
         map[v].reductions.push_back(&n);
       else
@@ -113,12 +106,8 @@ class Accumulator {
     ValueId init = kNoValue, param = kNoValue, next = kNoValue, total = kNoValue;
   };
 
-  Result<ValueId> make(const std::string& op, Attrs attrs, std::vector<ValueId> inputs, const LocPtr& loc) {
-    graph::FunctionBuilder& b = sweep_.builder();
-    return TRY(ops::append_node(b, sweep_.ctx(), op, std::move(attrs), std::move(inputs), 1, loc))[0];
-  }
   Result<ValueId> over_first(const char* op, ValueId v, const LocPtr& loc) {
-    return make(op, {{"axes", std::vector<Dim>{sweep_.ctx().constant(0)}}, {"keepdims", true}}, {v}, loc);
+    return sweep_.make(op, {{"axes", std::vector<Dim>{sweep_.ctx().constant(0)}}, {"keepdims", true}}, {v}, loc);
   }
 
   // What output `k` gets in one iteration, where that is all it gets; the pieces have known sizes, alike but for axis 0.
@@ -140,7 +129,7 @@ class Accumulator {
   }
 
   bool is_accumulable(size_t k, const Readers& readers) const {
-    const graph::TensorType* t = sweep_.type(loop_.outputs[k]).tensor();
+    const TensorType* t = sweep_.type(loop_.outputs[k]).tensor();
     if (t == nullptr || t->shape.empty() || t->dtype == DType::F16 || t->dtype == DType::BF16) return false;
     const Shape sizes = row(k);
     if (!std::all_of(sizes.begin(), sizes.end(), [&](Dim d) { return sweep_.is_known(d); })) return false;
@@ -187,12 +176,10 @@ class Accumulator {
     if (s.output < parts_.carried) {
       before = parts_.init(loop_, s.output);
     } else {
-      const graph::TensorType t = *sweep_.type(loop_.outputs[s.output]).tensor();
+      const TensorType t = *sweep_.type(loop_.outputs[s.output]).tensor();
       Shape none = t.shape;
       none[0] = sweep_.ctx().constant(0);
-      const std::vector<std::byte> zero(static_cast<size_t>(byte_size(t.dtype)));
-      ValueId value = sweep_.builder().append_const(graph::make_constant(t.dtype, {}, zero.data(), zero.size()), loc);
-      before = TRY(make("array.full", {{"shape", none}}, {value}, loc));
+      before = TRY(sweep_.make_zeros(t.dtype, std::move(none), loc));
     }
     s.init = TRY(over_first(s.reduction->accumulate, before, loc));
     return ok();
@@ -206,17 +193,17 @@ class Accumulator {
       const Shape one = sweep_.shape(s.init);
       ValueId x = piece;
       if (s.output >= parts_.carried)
-        x = TRY(make("array.reshape", {{"shape", one}}, {piece}, loc));
+        x = TRY(sweep_.make("array.reshape", {{"shape", one}}, {piece}, loc));
       else if (!sweep_.shape(piece)[0].is_const(1))
         x = TRY(over_first(s.reduction->accumulate, piece, loc));
-      s.next = TRY(make(s.reduction->combine, {}, {s.next, x}, loc));
+      s.next = TRY(sweep_.make(s.reduction->combine, {}, {s.next, x}, loc));
     }
     return ok();
   }
 
   // The accumulators stand behind the other carried values.
   Status rebuild() {
-    graph::FunctionBuilder& b = sweep_.builder();
+    FunctionBuilder& b = sweep_.builder();
     auto params = body_->params;
     for (Sum& s : sums_) {
       s.param = b.add_value(sweep_.type(s.init));
@@ -244,18 +231,18 @@ class Accumulator {
   Status finish(const Sum& s, const Node& reader) {
     ValueId out;
     if (reader.op != "reduce.mean") {
-      out = TRY(make(reader.op, reader.attrs, {s.total}, reader.loc));
+      out = TRY(sweep_.make(reader.op, reader.attrs, {s.total}, reader.loc));
     } else {
       const Shape whole = sweep_.shape(reader.inputs[0]);
       const auto rank = static_cast<int64_t>(whole.size());
       Dim count = sweep_.ctx().constant(1);
       const std::vector<int64_t> axes = *known_ints(reader.attrs, "axes");
       for (int64_t a : axes) count = count * whole[static_cast<size_t>(a < 0 ? a + rank : a)];
-      ValueId sum = TRY(make("reduce.sum", reader.attrs, {s.total}, reader.loc));
-      ValueId n = TRY(make("array.from_dims", {{"values", std::vector<Dim>{count}}}, {}, reader.loc));
-      n = TRY(make("array.reshape", {{"shape", Shape{}}}, {n}, reader.loc));
-      n = TRY(make("math.cast", {{"to", sweep_.type(sum).tensor()->dtype}}, {n}, reader.loc));
-      out = TRY(make("math.div", {}, {sum, n}, reader.loc));
+      ValueId sum = TRY(sweep_.make("reduce.sum", reader.attrs, {s.total}, reader.loc));
+      ValueId n = TRY(sweep_.make("array.from_dims", {{"values", std::vector<Dim>{count}}}, {}, reader.loc));
+      n = TRY(sweep_.make("array.reshape", {{"shape", Shape{}}}, {n}, reader.loc));
+      n = TRY(sweep_.make("math.cast", {{"to", sweep_.type(sum).tensor()->dtype}}, {n}, reader.loc));
+      out = TRY(sweep_.make("math.div", {}, {sum, n}, reader.loc));
     }
     sweep_.rename(reader.outputs[0], out);
     return ok();
@@ -264,8 +251,8 @@ class Accumulator {
   Sweep& sweep_;
   const ReaderMap& readers_;
   Node& loop_;
-  std::shared_ptr<const graph::Region> body_;  // as it was: `parts_` looks at it
-  graph::LoopParts parts_;
+  std::shared_ptr<const Region> body_;  // as it was: `parts_` looks at it
+  LoopParts parts_;
   std::vector<std::vector<ValueId>> pieces_;  // by output
   std::vector<Sum> sums_;
 };
@@ -275,7 +262,7 @@ class Accumulator {
 PassDef pass_accumulate_reductions() {
   return {.name = "accumulate-reductions",
           .summary = "reduces what a loop collects while it runs",
-          .run = [](const graph::FunctionPtr& f, PassContext& c) -> Result<graph::FunctionPtr> {
+          .run = [](const FunctionPtr& f, PassContext& c) -> Result<FunctionPtr> {
             ReaderMap readers;
             find_readers(*f, f->nodes, readers);
             for (ValueId v : f->results) readers[v].others = true;

@@ -9,7 +9,6 @@
 //     %4 = nn.matmul(%3, %w) : f32[1, 8]                       →        %4 = array.slice(%5) {starts=[t], …} : f32[1, 8]
 #include <algorithm>
 
-#include "ops/op.h"
 #include "passes/pass.h"
 #include "passes/rewrite/known.h"
 #include "passes/rewrite/region_facts.h"
@@ -17,14 +16,6 @@
 
 namespace pliant::passes {
 namespace {
-
-using graph::Attrs;
-using graph::Dim;
-using graph::kNoValue;
-using graph::Node;
-using graph::Region;
-using graph::Shape;
-using graph::ValueId;
 
 bool is_elementwise(const std::string& op) {
   for (const char* name : {"math.add", "math.sub", "math.mul", "math.div", "math.neg", "math.abs", "math.cast", "math.tanh",
@@ -81,15 +72,12 @@ class Batcher {
 
   bool is_outer(ValueId v) const { return v != kNoValue && inside_.count(v) == 0; }
   const Shape& shape(ValueId v) const { return sweep_.shape(v); }
-  Result<ValueId> make(const std::string& op, Attrs attrs, std::vector<ValueId> inputs, const LocPtr& loc) {
-    return TRY(ops::append_node(sweep_.builder(), sweep_.ctx(), op, std::move(attrs), std::move(inputs), 1, loc))[0];
-  }
   static Shape with_extent(Shape s, Dim extent) {
     s.insert(s.begin(), extent);
     return s;
   }
   Result<Lifted> made(const Batch& from, const std::string& op, Attrs attrs, std::vector<ValueId> inputs, const Node& n) {
-    return Lifted(Batch{TRY(make(op, std::move(attrs), std::move(inputs), n.loc)), from.extent, from.check});
+    return Lifted(Batch{TRY(sweep_.make(op, std::move(attrs), std::move(inputs), n.loc)), from.extent, from.check});
   }
 
   // One input is a product that moved and is used only here, the other an outer value.
@@ -120,7 +108,7 @@ class Batcher {
 
   // Its shape is the same in every iteration.
   bool fits(ValueId v) const {
-    const graph::TensorType* t = sweep_.type(v).tensor();
+    const TensorType* t = sweep_.type(v).tensor();
     return t != nullptr && std::all_of(t->shape.begin(), t->shape.end(), [&](Dim d) { return sweep_.is_known(d); });
   }
 
@@ -237,28 +225,28 @@ class Batcher {
       std::vector<int64_t> perm{axis};
       for (int64_t k = 0; k < static_cast<int64_t>(shape(x).size()); ++k)
         if (k != axis) perm.push_back(k);
-      x = TRY(make("array.transpose", {{"perm", perm}}, {x}, n.loc));
+      x = TRY(sweep_.make("array.transpose", {{"perm", perm}}, {x}, n.loc));
     }
     return made(batch, "array.reshape", {{"shape", with_extent(shape(n.outputs[0]), batch.extent)}}, {x}, n);
   }
 
   Result<ValueId> slice(ValueId x, int64_t axis, Dim start, Dim end, int64_t step, const LocPtr& loc) {
-    return make("array.slice",
-                {{"starts", std::vector<Dim>{start}},
-                 {"ends", std::vector<Dim>{end}},
-                 {"axes", std::vector<int64_t>{axis}},
-                 {"steps", std::vector<int64_t>{step}}},
-                {x}, loc);
+    return sweep_.make("array.slice",
+                       {{"starts", std::vector<Dim>{start}},
+                        {"ends", std::vector<Dim>{end}},
+                        {"axes", std::vector<int64_t>{axis}},
+                        {"steps", std::vector<int64_t>{step}}},
+                       {x}, loc);
   }
 
   Result<ValueId> gather(const Batch& all) {
-    ValueId index = TRY(make("array.from_dims", {{"values", std::vector<Dim>{parts_.index}}}, {}, all.check));
-    return make("array.gather", {{"axis", int64_t{0}}}, {all.value, index}, all.check);
+    ValueId index = TRY(sweep_.make("array.from_dims", {{"values", std::vector<Dim>{parts_.index}}}, {}, all.check));
+    return sweep_.make("array.gather", {{"axis", int64_t{0}}}, {all.value, index}, all.check);
   }
 
   // The last products of each chain are read at this iteration's place; what led to them dies.
   Result<Body> rebuild() {
-    graph::FunctionBuilder& b = sweep_.builder();
+    FunctionBuilder& b = sweep_.builder();
     const Region& body = *parts_.body;
     b.begin_region(body.params);
     for (const Node& n : body.nodes) {
@@ -276,7 +264,7 @@ class Batcher {
 
   Sweep& sweep_;
   const Node& loop_;
-  graph::LoopParts parts_;
+  LoopParts parts_;
   std::unordered_set<ValueId> inside_;
   std::unordered_map<ValueId, const Node*> defs_;
   std::unordered_map<ValueId, size_t> uses_;
@@ -289,7 +277,7 @@ class Batcher {
 PassDef pass_batch_products() {
   return {.name = "batch-products",
           .summary = "computes the products of a loop with its input for all iterations at once",
-          .run = [](const graph::FunctionPtr& f, PassContext& c) -> Result<graph::FunctionPtr> {
+          .run = [](const FunctionPtr& f, PassContext& c) -> Result<FunctionPtr> {
             Sweep sweep(f, c.ctx, "core.loop");
             return sweep.run([&](Node& loop) -> Result<Sweep::Action> {
               auto body = TRY(Batcher(sweep, loop).run());

@@ -18,11 +18,6 @@
 namespace pliant::passes {
 namespace {
 
-using graph::kNoValue;
-using graph::Node;
-using graph::Region;
-using graph::ValueId;
-
 // Above these a jump costs less than computing what is not used.
 constexpr int64_t kMostElements = 64;
 constexpr size_t kMostNodes = 8;
@@ -36,11 +31,11 @@ class Converter {
     if (!TRY(fits(*parts_.then)) || !TRY(fits(*parts_.otherwise))) return Sweep::Action::Keep;
     for (const Region* r : {parts_.then, parts_.otherwise})
       for (const Node& n : r->nodes) sweep_.append(n);
-    graph::FunctionBuilder& b = sweep_.builder();
+    FunctionBuilder& b = sweep_.builder();
     ValueId condition = parts_.condition;
     if (!sweep_.shape(condition).empty())
-      condition = b.append("array.reshape", {{"shape", graph::Shape{}}}, {condition},
-                           {graph::make_tensor_type(DType::Bool, {})}, node_.loc)[0];
+      condition = b.append("array.reshape", {{"shape", Shape{}}}, {condition}, {graph::make_tensor_type(DType::Bool, {})},
+                           node_.loc)[0];
     for (size_t i = 0; i < node_.outputs.size(); ++i)
       sweep_.append(Node{"math.where",
                          {},
@@ -70,10 +65,10 @@ class Converter {
   }
 
   bool is_small(ValueId v) const {
-    const graph::TensorType* t = v == kNoValue ? nullptr : sweep_.type(v).tensor();
+    const TensorType* t = v == kNoValue ? nullptr : sweep_.type(v).tensor();
     if (t == nullptr) return false;
     int64_t elements = 1;
-    for (graph::Dim d : t->shape) {
+    for (Dim d : t->shape) {
       if (!d.is_const() || d.const_value() > kMostElements) return false;
       elements *= d.const_value();
       if (elements > kMostElements) return false;
@@ -83,7 +78,7 @@ class Converter {
 
   Sweep& sweep_;
   const Node& node_;
-  graph::IfParts parts_;
+  IfParts parts_;
 };
 
 }  // namespace
@@ -91,7 +86,7 @@ class Converter {
 PassDef pass_convert_ifs() {
   return {.name = "convert-ifs",
           .summary = "computes both arms of small branches and chooses",
-          .run = [](const graph::FunctionPtr& f, PassContext& c) -> Result<graph::FunctionPtr> {
+          .run = [](const FunctionPtr& f, PassContext& c) -> Result<FunctionPtr> {
             Sweep sweep(f, c.ctx, "core.if");
             return sweep.run([&](Node& n) { return Converter(sweep, n).run(); });
           }};

@@ -15,13 +15,10 @@
 namespace pliant::passes {
 namespace {
 
-using graph::Node;
-using graph::ValueId;
-
 size_t mix(size_t seed, size_t v) { return (seed ^ v) * 0x9e3779b97f4a7c15ull + (seed >> 7); }
 
-size_t hash_attr(const graph::AttrValue& v) {
-  if (const auto* c = std::get_if<graph::ConstantPtr>(&v)) {
+size_t hash_attr(const AttrValue& v) {
+  if (const auto* c = std::get_if<ConstantPtr>(&v)) {
     // A sample is enough to spread them; equality looks at every byte.
     size_t seed = mix((*c)->bytes, static_cast<size_t>((*c)->dtype));
     return graph::content_hash((*c)->data, std::min<size_t>((*c)->bytes, 1024), seed).lo;
@@ -52,14 +49,14 @@ bool same_computation(const Node& a, const Node& b) {
 
 class Cse {
  public:
-  Cse(const graph::FunctionPtr& f, expr::Context& ctx) : sweep_(f, ctx) { index_regions(f->nodes, {}); }
+  Cse(const FunctionPtr& f, expr::Context& ctx) : sweep_(f, ctx) { index_regions(f->nodes, {}); }
 
-  Result<graph::FunctionPtr> run() {
+  Result<FunctionPtr> run() {
     return sweep_.run([&](const Node& n) -> Result<Sweep::Action> { return visit(n); });
   }
 
  private:
-  using Path = std::vector<const graph::Region*>;  // the regions that enclose a node, outermost first
+  using Path = std::vector<const Region*>;  // the regions that enclose a node, outermost first
 
   void index_regions(const std::vector<Node>& nodes, const Path& path) {
     for (const Node& n : nodes) {
@@ -104,7 +101,7 @@ class Cse {
 }  // namespace
 
 PassDef pass_cse() {
-  return {.name = "cse", .summary = "computes equal things once", .run = [](const graph::FunctionPtr& f, PassContext& c) {
+  return {.name = "cse", .summary = "computes equal things once", .run = [](const FunctionPtr& f, PassContext& c) {
             return Cse(f, c.ctx).run();
           }};
 }

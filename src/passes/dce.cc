@@ -11,9 +11,7 @@ namespace pliant::passes {
 PassDef pass_dce() {
   return {.name = "dce",
           .summary = "drops nodes that nothing needs",
-          .run = [](const graph::FunctionPtr& f, PassContext& c) -> Result<graph::FunctionPtr> {
-            return without_dead_nodes(f, c.ctx);
-          }};
+          .run = [](const FunctionPtr& f, PassContext& c) -> Result<FunctionPtr> { return without_dead_nodes(f, c.ctx); }};
 }
 
 }  // namespace pliant::passes

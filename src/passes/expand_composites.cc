@@ -10,17 +10,15 @@
 namespace pliant::passes {
 namespace {
 
-using graph::Node;
-
 // Definitions are not recursive, so a chain of them is short.
 constexpr int kMostRounds = 16;
 
-Result<graph::FunctionPtr> expand_once(const graph::FunctionPtr& f, expr::Context& ctx) {
+Result<FunctionPtr> expand_once(const FunctionPtr& f, expr::Context& ctx) {
   Sweep sweep(f, ctx);
   return sweep.run([&](const Node& n) -> Result<Sweep::Action> {
     const ops::OpDef* op = ops::find_op(n.op);
     if (op == nullptr || !op->expand) return Sweep::Action::Keep;
-    std::vector<graph::ValueId> values = TRY(ops::expand_node(sweep.builder(), ctx, *op, n));
+    std::vector<ValueId> values = TRY(ops::expand_node(sweep.builder(), ctx, *op, n));
     for (size_t i = 0; i < n.outputs.size(); ++i) sweep.replace(n.outputs[i], values[i]);
     return Sweep::Action::Drop;
   });
@@ -31,10 +29,10 @@ Result<graph::FunctionPtr> expand_once(const graph::FunctionPtr& f, expr::Contex
 PassDef pass_expand_composites() {
   return {.name = "expand-composites",
           .summary = "replaces operators that are defined through others",
-          .run = [](const graph::FunctionPtr& f, PassContext& c) -> Result<graph::FunctionPtr> {
-            graph::FunctionPtr current = f;
+          .run = [](const FunctionPtr& f, PassContext& c) -> Result<FunctionPtr> {
+            FunctionPtr current = f;
             for (int round = 0; round < kMostRounds; ++round) {
-              graph::FunctionPtr next = TRY(expand_once(current, c.ctx));
+              FunctionPtr next = TRY(expand_once(current, c.ctx));
               if (next == current) return current;
               current = next;
             }

@@ -20,10 +20,6 @@
 namespace pliant::passes {
 namespace {
 
-using graph::ConstantPtr;
-using graph::Node;
-using graph::TensorType;
-using graph::ValueId;
 using Channels = std::vector<double>;
 
 // A weight that something else uses too would be stored twice.
@@ -33,7 +29,7 @@ bool is_foldable(DType t) { return t == DType::F32 || t == DType::F64; }
 
 // The constant with element i multiplied by factor[channel_of(i)].
 template <class F>
-ConstantPtr scaled(const graph::ConstantData& c, const Channels& factor, F channel_of) {
+ConstantPtr scaled(const ConstantData& c, const Channels& factor, F channel_of) {
   auto [out, memory] = graph::make_blank_constant(c.dtype, c.shape);
   auto scale = [&]<class T>(T) {
     for (int64_t i = 0, n = element_count(c); i < n; ++i) {
@@ -123,9 +119,9 @@ std::optional<Channels> per_channel(const Sweep& s, ValueId v, size_t rank, size
 
 class Folder {
  public:
-  Folder(const graph::FunctionPtr& f, expr::Context& ctx) : s_(f, ctx) {}
+  Folder(const FunctionPtr& f, expr::Context& ctx) : s_(f, ctx) {}
 
-  Result<graph::FunctionPtr> run() {
+  Result<FunctionPtr> run() {
     return s_.run([&](const Node& n) -> Result<Sweep::Action> {
       std::optional<ValueId> v;
       if (n.op == "nn.batch_norm")
@@ -182,7 +178,7 @@ class Folder {
     std::vector<ValueId> inputs = c.node->inputs;
     if (weight) inputs[1] = s_.make_const(weight, loc);
     if (bias) {
-      inputs.resize(3, graph::kNoValue);
+      inputs.resize(3, kNoValue);
       inputs[2] = *bias;
     }
     return std::optional(TRY(s_.make(c.node->op, c.node->attrs, std::move(inputs), loc)));
@@ -190,12 +186,11 @@ class Folder {
 
   // The bias as numbers: zeros where there is none, nothing where it is not a constant.
   std::optional<Channels> bias_of(const Contraction& c) const {
-    if (c.node->inputs.size() < 3 || c.node->inputs[2] == graph::kNoValue)
-      return Channels(static_cast<size_t>(c.channels), 0);
+    if (c.node->inputs.size() < 3 || c.node->inputs[2] == kNoValue) return Channels(static_cast<size_t>(c.channels), 0);
     ConstantPtr b = s_.constant(c.node->inputs[2]);
     return b ? std::optional(to_doubles(*b)) : std::nullopt;
   }
-  bool has_bias(const Contraction& c) const { return c.node->inputs.size() > 2 && c.node->inputs[2] != graph::kNoValue; }
+  bool has_bias(const Contraction& c) const { return c.node->inputs.size() > 2 && c.node->inputs[2] != kNoValue; }
 
   Maybe scale_after(const Node& n) {
     for (size_t k : {size_t{0}, size_t{1}}) {
@@ -236,7 +231,7 @@ class Folder {
   bool is_unpadded(const Node& n) const {
     std::string auto_pad = n.attrs.string_or("auto_pad", "notset");
     if (auto_pad == "valid") return true;
-    for (graph::Dim d : dims_of(n.attrs, "pads", s_.ctx())) {
+    for (Dim d : dims_of(n.attrs, "pads", s_.ctx())) {
       if (!d.is_const(0)) return false;
     }
     return auto_pad == "notset";
@@ -283,10 +278,10 @@ constexpr int kMostRounds = 32;
 PassDef pass_fold_batch_norm() {
   return {.name = "fold-batch-norm",
           .summary = "folds constant scales and shifts of channels into weights",
-          .run = [](const graph::FunctionPtr& f, PassContext& c) -> Result<graph::FunctionPtr> {
-            graph::FunctionPtr current = f;
+          .run = [](const FunctionPtr& f, PassContext& c) -> Result<FunctionPtr> {
+            FunctionPtr current = f;
             for (int round = 0; round < kMostRounds; ++round) {
-              graph::FunctionPtr next = TRY(Folder(current, c.ctx).run());
+              FunctionPtr next = TRY(Folder(current, c.ctx).run());
               if (next == current) return current;
               current = without_dead_nodes(next, c.ctx);
             }

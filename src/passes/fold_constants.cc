@@ -17,10 +17,6 @@
 namespace pliant::passes {
 namespace {
 
-using graph::ConstantPtr;
-using graph::Node;
-using graph::ValueId;
-
 // Of the ops that repeat elements, a result may have so many bytes; of all others so many, or four times those of the inputs
 // (integer weights become floats).
 constexpr int64_t kMostRepeatedBytes = 4096;
@@ -47,10 +43,10 @@ bool may_fold(const Node& n) {
 std::optional<int64_t> output_bytes(const Sweep& sweep, const Node& n) {
   int64_t bytes = 0;
   for (ValueId v : n.outputs) {
-    const graph::TensorType* t = sweep.tensor(v);
+    const TensorType* t = sweep.tensor(v);
     if (t == nullptr) return std::nullopt;
     int64_t size = byte_size(t->dtype);
-    for (graph::Dim d : t->shape) {
+    for (Dim d : t->shape) {
       if (!d.is_const() || __builtin_mul_overflow(size, d.const_value(), &size)) return std::nullopt;
     }
     bytes += size;
@@ -61,25 +57,25 @@ std::optional<int64_t> output_bytes(const Sweep& sweep, const Node& n) {
 bool has_symbolic_attr(const Node& n) {
   bool symbolic = false;
   for (const auto& [name, value] : n.attrs.all()) {
-    if (const auto* d = std::get_if<graph::Dim>(&value)) symbolic |= !d->is_const();
-    if (const auto* l = std::get_if<std::vector<graph::Dim>>(&value)) {
-      symbolic |= std::any_of(l->begin(), l->end(), [](graph::Dim d) { return !d.is_const(); });
+    if (const auto* d = std::get_if<Dim>(&value)) symbolic |= !d->is_const();
+    if (const auto* l = std::get_if<std::vector<Dim>>(&value)) {
+      symbolic |= std::any_of(l->begin(), l->end(), [](Dim d) { return !d.is_const(); });
     }
   }
   return symbolic;
 }
 
-std::vector<int64_t> sizes_of(const graph::TensorType& t) {
+std::vector<int64_t> sizes_of(const TensorType& t) {
   std::vector<int64_t> sizes;
-  for (graph::Dim d : t.shape) sizes.push_back(d.const_value());
+  for (Dim d : t.shape) sizes.push_back(d.const_value());
   return sizes;
 }
 
 class Folder {
  public:
-  Folder(const graph::FunctionPtr& f, expr::Context& ctx) : sweep_(f, ctx) {}
+  Folder(const FunctionPtr& f, expr::Context& ctx) : sweep_(f, ctx) {}
 
-  Result<graph::FunctionPtr> run() {
+  Result<FunctionPtr> run() {
     return sweep_.run([&](const Node& n) { return visit(n); });
   }
 
@@ -93,7 +89,7 @@ class Folder {
     int64_t input_bytes = 0;
     for (ValueId v : n.inputs) {
       inputs.push_back(sweep_.constant(v));
-      if (v != graph::kNoValue && !inputs.back()) return Sweep::Action::Keep;
+      if (v != kNoValue && !inputs.back()) return Sweep::Action::Keep;
       if (inputs.back()) input_bytes += static_cast<int64_t>(inputs.back()->bytes);
     }
     auto bytes = output_bytes(sweep_, n);
@@ -123,7 +119,7 @@ class Folder {
   }
 
   // Consecutive rows: one direction of the weights of a recurrent layer, for one.
-  std::vector<ConstantPtr> rows_of(const Node& n, const graph::ConstantData& c) {
+  std::vector<ConstantPtr> rows_of(const Node& n, const ConstantData& c) {
     auto starts = known_ints(n.attrs, "starts"), axes = known_ints(n.attrs, "axes");
     std::vector<int64_t> steps = n.attrs.ints_or("steps", {});
     if (!starts || !axes || axes->size() != 1 || (*axes)[0] != 0 || (!steps.empty() && steps[0] != 1)) return {};
@@ -139,16 +135,16 @@ class Folder {
   // The reference result of a function of this one node. Where the reference reports a fault the model has it at run time
   // too, and only if the node runs, so the node stays: nothing is given back.
   std::vector<ConstantPtr> evaluated(const Node& n, const std::vector<ConstantPtr>& inputs) {
-    graph::FunctionBuilder b("fold", sweep_.ctx());
+    FunctionBuilder b("fold", sweep_.ctx());
     std::vector<ValueId> params;
     std::vector<te::ArrayView> views;
     for (size_t i = 0; i < inputs.size(); ++i) {
-      params.push_back(graph::kNoValue);
+      params.push_back(kNoValue);
       if (!inputs[i]) continue;
       params.back() = b.add_param(sweep_.type(n.inputs[i]), "in" + std::to_string(i));
       views.push_back({inputs[i]->dtype, inputs[i]->shape, inputs[i]->data});
     }
-    std::vector<graph::Type> types;
+    std::vector<Type> types;
     std::vector<std::string> names;
     for (ValueId v : n.outputs) {
       types.push_back(sweep_.type(v));
@@ -171,8 +167,8 @@ class Folder {
 PassDef pass_fold_constants() {
   return {.name = "fold-constants",
           .summary = "computes what depends on constants only",
-          .run = [](const graph::FunctionPtr& f, PassContext& c) -> Result<graph::FunctionPtr> {
-            graph::FunctionPtr folded = TRY(Folder(f, c.ctx).run());
+          .run = [](const FunctionPtr& f, PassContext& c) -> Result<FunctionPtr> {
+            FunctionPtr folded = TRY(Folder(f, c.ctx).run());
             return folded == f ? f : without_dead_nodes(folded, c.ctx);
           }};
 }

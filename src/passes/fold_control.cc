@@ -16,7 +16,6 @@
 #include <cstring>
 
 #include "graph/visit.h"
-#include "ops/op.h"
 #include "passes/pass.h"
 #include "passes/rewrite/liveness.h"
 #include "passes/rewrite/substitute.h"
@@ -24,14 +23,6 @@
 
 namespace pliant::passes {
 namespace {
-
-using graph::Attrs;
-using graph::Dim;
-using graph::kNoValue;
-using graph::Node;
-using graph::Region;
-using graph::Type;
-using graph::ValueId;
 
 using Renames = std::unordered_map<ValueId, ValueId>;
 
@@ -54,7 +45,7 @@ Node renamed(Node n, const Renames& by) {
   return n;
 }
 
-std::vector<int64_t> integers(const graph::ConstantData& c) {
+std::vector<int64_t> integers(const ConstantData& c) {
   std::vector<int64_t> out(static_cast<size_t>(element_count(c)));
   for (size_t k = 0; k < out.size(); ++k) {
     int32_t narrow = 0;
@@ -68,7 +59,7 @@ std::vector<int64_t> integers(const graph::ConstantData& c) {
 
 class Folder {
  public:
-  Folder(const graph::FunctionPtr& f, const PassContext& c)
+  Folder(const FunctionPtr& f, const PassContext& c)
       : ctx_(c.ctx), sweep_(f, c.ctx), results_(f->results.begin(), f->results.end()) {
     // Callers know the result types of other functions.
     if (c.functions == nullptr || c.functions->empty() || c.functions->front()->name == f->name) return;
@@ -78,8 +69,8 @@ class Folder {
       });
   }
 
-  Result<graph::FunctionPtr> run() {
-    graph::FunctionPtr out = TRY(sweep_.run([&](Node& n) -> Result<Sweep::Action> {
+  Result<FunctionPtr> run() {
+    FunctionPtr out = TRY(sweep_.run([&](Node& n) -> Result<Sweep::Action> {
       if (n.op == "core.if") return fold_if(n);
       if (n.op == "core.loop") return fold_loop(n);
       if (n.op == "core.read_dims") return fold_sizes(n);
@@ -92,7 +83,7 @@ class Folder {
   const Type& type(ValueId v) const { return sweep_.type(v); }
 
   std::optional<bool> truth(ValueId v) const {
-    const graph::ConstantPtr c = sweep_.constant(v);
+    const ConstantPtr c = sweep_.constant(v);
     if (c == nullptr || c->dtype != DType::Bool || element_count(*c) != 1) return std::nullopt;
     return *c->data != std::byte{0};
   }
@@ -103,7 +94,7 @@ class Folder {
   }
 
   Result<Sweep::Action> fold_if(const Node& n) {
-    const graph::IfParts parts = graph::if_parts(n);
+    const IfParts parts = graph::if_parts(n);
     const std::optional<bool> holds = parts.cond ? truth(*parts.cond) : truth(parts.condition);
     if (!holds) return Sweep::Action::Keep;
     const Region& arm = *holds ? *parts.then : *parts.otherwise;
@@ -114,7 +105,7 @@ class Folder {
   }
 
   Result<Sweep::Action> fold_loop(const Node& n) {
-    const graph::LoopParts loop = graph::loop_parts(n);
+    const LoopParts loop = graph::loop_parts(n);
     const std::optional<bool> starts = loop.condition == kNoValue ? true : truth(loop.condition);
     const bool never = starts == false || (loop.trip && ctx_.range(*loop.trip).hi <= 0);
     if (never) return drop_loop(n, loop);
@@ -126,7 +117,7 @@ class Folder {
 
   // A number that the symbol cannot be is left to the run, which reports it.
   Result<Sweep::Action> fold_sizes(const Node& n) {
-    const graph::ConstantPtr c = sweep_.constant(n.inputs[0]);
+    const ConstantPtr c = sweep_.constant(n.inputs[0]);
     const std::vector<Dim> symbols = n.attrs.dims_or("symbols", {});
     if (c == nullptr || (c->dtype != DType::I64 && c->dtype != DType::I32) ||
         element_count(*c) != static_cast<int64_t>(symbols.size()))
@@ -141,11 +132,11 @@ class Folder {
   }
 
   static std::vector<ValueId> init(const Node& n) { return {n.inputs.begin() + 1, n.inputs.end()}; }
-  static std::vector<ValueId> outputs(const Node& n, const graph::LoopParts& loop) {
+  static std::vector<ValueId> outputs(const Node& n, const LoopParts& loop) {
     return {n.outputs.begin(), n.outputs.begin() + static_cast<ptrdiff_t>(loop.carried)};
   }
 
-  Result<Sweep::Action> drop_loop(const Node& n, const graph::LoopParts& loop) {
+  Result<Sweep::Action> drop_loop(const Node& n, const LoopParts& loop) {
     if (!may_give(outputs(n, loop), init(n)) || is_kept(loop.count)) return Sweep::Action::Keep;
     for (size_t j = 0; j < loop.scans; ++j)
       if (is_kept(n.outputs[loop.carried + j])) return Sweep::Action::Keep;
@@ -153,18 +144,15 @@ class Folder {
     TRY(give(n, outputs(n, loop), init(n)));
     for (size_t j = 0; j < loop.scans; ++j) {
       const ValueId scan = n.outputs[loop.carried + j];
-      const graph::TensorType t = *type(scan).tensor();
+      const TensorType t = *type(scan).tensor();
       for (Dim d : t.shape) define(d, ctx_.constant(0));
-      const graph::TensorType empty = *substituted(type(scan), sizes_).tensor();
-      const int64_t zero = 0;
-      ValueId scalar = sweep_.builder().append_const(
-          graph::make_constant(t.dtype, {}, &zero, static_cast<size_t>(byte_size(t.dtype))), n.loc);
-      replace(scan, TRY(make("array.full", {{"shape", empty.shape}}, {scalar}, n.loc)));
+      const TensorType empty = *substituted(type(scan), sizes_).tensor();
+      sweep_.rename(scan, TRY(sweep_.make_zeros(empty.dtype, empty.shape, n.loc)));
     }
     return Sweep::Action::Drop;
   }
 
-  Result<Sweep::Action> run_once(const Node& n, const graph::LoopParts& loop) {
+  Result<Sweep::Action> run_once(const Node& n, const LoopParts& loop) {
     if (!may_give(loop.body->params, init(n)) || is_kept(loop.count)) return Sweep::Action::Keep;
     std::vector<ValueId> next, scans;
     for (size_t i = 0; i < loop.carried; ++i) next.push_back(loop.next(i));
@@ -184,11 +172,11 @@ class Folder {
     scans = renamed(std::move(scans), params);
     for (size_t j = 0; j < loop.scans; ++j) {
       const ValueId scan = n.outputs[loop.carried + j];
-      graph::Shape shape = type(scans[j]).tensor()->shape;
+      Shape shape = type(scans[j]).tensor()->shape;
       shape.insert(shape.begin(), ctx_.constant(1));
       bind_sizes(type(scan), graph::make_tensor_type(type(scan).tensor()->dtype, std::move(shape)));
-      const graph::Shape wanted = substituted(type(scan), sizes_).tensor()->shape;
-      replace(scan, TRY(make("array.reshape", {{"shape", wanted}}, {scans[j]}, n.loc)));
+      const Shape wanted = substituted(type(scan), sizes_).tensor()->shape;
+      sweep_.rename(scan, TRY(sweep_.make("array.reshape", {{"shape", wanted}}, {scans[j]}, n.loc)));
     }
     return Sweep::Action::Drop;
   }
@@ -203,7 +191,7 @@ class Folder {
   }
   void bind_sizes(const Type& to, const Type& from) {
     if (to.tensor() == nullptr) return;
-    const graph::Shape into = to.tensor()->shape, given = from.tensor()->shape;
+    const Shape into = to.tensor()->shape, given = from.tensor()->shape;
     for (size_t a = 0; a < into.size(); ++a) define(into[a], given[a]);
   }
 
@@ -232,24 +220,13 @@ class Folder {
       if (type(by).tensor() != nullptr) {
         const Type wanted = substituted(type(to[k]), sizes_), have = substituted(type(by), sizes_);
         if (!(wanted == have))
-          by = TRY(make("array.reshape", {{"shape", wanted.tensor()->shape}}, {by}, n.loc));
+          by = TRY(sweep_.make("array.reshape", {{"shape", wanted.tensor()->shape}}, {by}, n.loc));
         else if (results_.count(to[k]))
-          by = TRY(make("math.identity", {}, {by}, n.loc));  // a result of the function has memory of its own
+          by = TRY(sweep_.make("math.identity", {}, {by}, n.loc));  // a result of the function has memory of its own
       }
-      replace(to[k], by);
+      sweep_.rename(to[k], by);
     }
     return ok();
-  }
-
-  void replace(ValueId old, ValueId by) {
-    sweep_.rename(old, by);
-    graph::FunctionBuilder& b = sweep_.builder();
-    const std::string name = b.peek().values[old].name;
-    if (!name.empty() && b.peek().values[by].name.empty()) b.set_name(by, name);
-  }
-
-  Result<ValueId> make(const std::string& op, Attrs attrs, std::vector<ValueId> inputs, const LocPtr& loc) {
-    return TRY(ops::append_node(sweep_.builder(), ctx_, op, std::move(attrs), std::move(inputs), 1, loc))[0];
   }
 
   expr::Context& ctx_;
@@ -264,10 +241,10 @@ class Folder {
 PassDef pass_fold_control() {
   return {.name = "fold-control",
           .summary = "puts arms that run and bodies that run once in the place of their nodes",
-          .run = [](const graph::FunctionPtr& f, PassContext& c) -> Result<graph::FunctionPtr> {
+          .run = [](const FunctionPtr& f, PassContext& c) -> Result<FunctionPtr> {
             // What one round makes known may decide another node.
-            graph::FunctionPtr out = f;
-            for (graph::FunctionPtr before; out != before;) {
+            FunctionPtr out = f;
+            for (FunctionPtr before; out != before;) {
               before = out;
               out = TRY(Folder(before, c).run());
             }

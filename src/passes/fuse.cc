@@ -18,10 +18,6 @@ namespace pliant::passes {
 
 namespace {
 
-using graph::kNoValue;
-using graph::Node;
-using graph::ValueId;
-
 struct Group {
   GroupKind kind;
   std::vector<size_t> nodes;  // in order; empty once merged into another
@@ -33,7 +29,7 @@ struct Group {
 // One list of nodes, of the function or of a region: `results` are the values that leave it, `params` those of the region.
 class Fuser {
  public:
-  Fuser(const graph::Function& f, const std::vector<Node>& nodes, const std::vector<ValueId>& params,
+  Fuser(const Function& f, const std::vector<Node>& nodes, const std::vector<ValueId>& params,
         const std::vector<ValueId>& results, const SymbolSources& sources, PassContext& c)
       : f_(f),
         nodes_(nodes),
@@ -44,7 +40,7 @@ class Fuser {
         results_(results.begin(), results.end()) {}
 
   // Appends the nodes, regions too, grouped; whether any group was made.
-  Result<bool> run(graph::FunctionBuilder& b) {
+  Result<bool> run(FunctionBuilder& b) {
     index_values();
     for (const Node& n : nodes_) facts_.push_back(is_append(n) ? NodeFacts() : TRY(facts_of(f_, n, ctx_)));
     for (size_t i = 0; i < nodes_.size(); ++i) add_node(i);
@@ -223,14 +219,14 @@ class Fuser {
 
   // ---- the new function
 
-  Status rebuild(graph::FunctionBuilder& b) {
+  Status rebuild(FunctionBuilder& b) {
     std::vector<bool> done(groups_.size(), false);
     for (size_t i = 0; i < nodes_.size(); ++i) TRY(emit_group(b, group_id_[i], done));
     return ok();
   }
 
   // A node with its regions grouped as well.
-  Status emit_node(graph::FunctionBuilder& b, Node n) {
+  Status emit_node(FunctionBuilder& b, Node n) {
     for (auto& region : n.regions) {
       if (n.op == "core.fused") break;
       b.begin_region(region->params);
@@ -244,7 +240,7 @@ class Fuser {
   }
 
   // Producers first: merging may have moved a group behind a node that reads it.
-  Status emit_group(graph::FunctionBuilder& b, size_t id, std::vector<bool>& done) {
+  Status emit_group(FunctionBuilder& b, size_t id, std::vector<bool>& done) {
     if (done[id]) return ok();
     done[id] = true;
     const Group& g = groups_[id];
@@ -256,7 +252,7 @@ class Fuser {
     return ok();
   }
 
-  void emit_fused(graph::FunctionBuilder& b, const Group& g) {
+  void emit_fused(FunctionBuilder& b, const Group& g) {
     any_fused_ = true;
     std::set<size_t> members(g.nodes.begin(), g.nodes.end());
     Node fused;
@@ -298,7 +294,7 @@ class Fuser {
     b.append(std::move(fused));
   }
 
-  const graph::Function& f_;
+  const Function& f_;
   const std::vector<Node>& nodes_;
   const SymbolSources& sources_;
   expr::Context& ctx_;
@@ -319,8 +315,8 @@ class Fuser {
 
 PassDef pass_fuse() {
   return {"fuse", "groups nodes that one kernel can compute",
-          [](const graph::FunctionPtr& f, PassContext& c) -> Result<graph::FunctionPtr> {
-            graph::FunctionBuilder b = graph::FunctionBuilder::rewriting(*f);
+          [](const FunctionPtr& f, PassContext& c) -> Result<FunctionPtr> {
+            FunctionBuilder b = graph::FunctionBuilder::rewriting(*f);
             bool fused = TRY(Fuser(*f, f->nodes, {}, f->results, symbol_sources(*f, c.ctx), c).run(b));
             if (!fused) return f;
             b.set_results(f->results, f->result_names);

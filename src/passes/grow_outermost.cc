@@ -17,10 +17,6 @@
 namespace pliant::passes {
 namespace {
 
-using graph::Node;
-using graph::Region;
-using graph::ValueId;
-
 // One carried value to turn: which it is, the axis that grows, and the concat that lets it grow.
 struct Growth {
   size_t carried = 0;
@@ -47,7 +43,7 @@ class Turner {
   Result<Sweep::Action> run() {
     if (!graph::diverges(*parts_.body)) find();
     if (growths_.empty()) return Sweep::Action::Keep;
-    graph::FunctionBuilder& b = sweep_.builder();
+    FunctionBuilder& b = sweep_.builder();
     for (const Growth& g : growths_) {
       ValueId init = parts_.init(loop_, g.carried);
       loop_.inputs[g.carried + 1] = TRY(turn(init, to_front(g.axis, rank_of(g))));
@@ -56,7 +52,7 @@ class Turner {
     loop_.regions[0] = region;
     std::vector<ValueId> outputs = loop_.outputs;
     for (const Growth& g : growths_) {
-      graph::Type t = turned(sweep_.type(outputs[g.carried]), to_front(g.axis, rank_of(g)));
+      Type t = turned(sweep_.type(outputs[g.carried]), to_front(g.axis, rank_of(g)));
       loop_.outputs[g.carried] = b.add_value(std::move(t));
     }
     sweep_.append(loop_);
@@ -87,26 +83,25 @@ class Turner {
   }
 
   // Some axis before the one that grows has more than one element: axes of one element change nothing in memory.
-  bool grows_inside(const graph::Shape& shape, size_t axis) const {
-    return std::any_of(shape.begin(), shape.begin() + static_cast<ptrdiff_t>(axis),
-                       [](graph::Dim d) { return !d.is_const(1); });
+  bool grows_inside(const Shape& shape, size_t axis) const {
+    return std::any_of(shape.begin(), shape.begin() + static_cast<ptrdiff_t>(axis), [](Dim d) { return !d.is_const(1); });
   }
 
-  static graph::Type turned(const graph::Type& t, const std::vector<int64_t>& perm) {
-    const graph::TensorType& tensor = *t.tensor();
-    graph::Shape shape;
+  static Type turned(const Type& t, const std::vector<int64_t>& perm) {
+    const TensorType& tensor = *t.tensor();
+    Shape shape;
     for (int64_t p : perm) shape.push_back(tensor.shape[static_cast<size_t>(p)]);
     return graph::make_tensor_type(tensor.dtype, std::move(shape));
   }
 
   Result<ValueId> turn(ValueId v, const std::vector<int64_t>& perm) {
-    graph::Type t = turned(sweep_.type(v), perm);
+    Type t = turned(sweep_.type(v), perm);
     return sweep_.builder().append("array.transpose", {{"perm", perm}}, {v}, {std::move(t)}, loop_.loc)[0];
   }
 
   // Params and concats are made anew; the old values are transposes of them, which die where nothing reads them.
   Result<std::shared_ptr<const Region>> rebuild() {
-    graph::FunctionBuilder& b = sweep_.builder();
+    FunctionBuilder& b = sweep_.builder();
     std::vector<ValueId> params = parts_.body->params, results = parts_.body->results;
     std::map<const Node*, const Growth*> concats;
     for (const Growth& g : growths_) {
@@ -129,7 +124,7 @@ class Turner {
       std::vector<int64_t> perm = to_front(g.axis, rank_of(g));
       std::vector<ValueId> inputs{params[g.carried]};
       for (size_t k = 1; k < n.inputs.size(); ++k) inputs.push_back(TRY(turn(n.inputs[k], perm)));
-      graph::Type t = turned(sweep_.type(n.outputs[0]), perm);
+      Type t = turned(sweep_.type(n.outputs[0]), perm);
       ValueId whole = b.append("array.concat", {{"axis", int64_t{0}}}, std::move(inputs), {std::move(t)}, n.loc)[0];
       results[g.carried + 1] = whole;
       b.append(Node{"array.transpose", {{"perm", inverse(perm)}}, {whole}, n.outputs, {}, n.loc});
@@ -140,7 +135,7 @@ class Turner {
   Sweep& sweep_;
   Node& loop_;
   std::shared_ptr<const Region> body_;  // as it was: `parts_` looks at it
-  graph::LoopParts parts_;
+  LoopParts parts_;
   std::vector<Growth> growths_;
 };
 
@@ -149,7 +144,7 @@ class Turner {
 PassDef pass_grow_outermost() {
   return {.name = "grow-outermost",
           .summary = "carries what grows with its growing axis outermost",
-          .run = [](const graph::FunctionPtr& f, PassContext& c) -> Result<graph::FunctionPtr> {
+          .run = [](const FunctionPtr& f, PassContext& c) -> Result<FunctionPtr> {
             Sweep sweep(f, c.ctx, "core.loop");
             auto turned = TRY(sweep.run([&](Node& loop) { return Turner(sweep, loop).run(); }));
             return turned == f ? f : without_dead_nodes(turned, c.ctx);

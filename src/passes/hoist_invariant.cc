@@ -18,10 +18,6 @@
 namespace pliant::passes {
 namespace {
 
-using graph::Node;
-using graph::Region;
-using graph::ValueId;
-
 // Cheaper in each reader than as a tensor of its own.
 bool repeats_elements(const std::string& op) {
   return op == "array.expand" || op == "array.full" || op == "array.iota" || op == "array.tile" || op == "array.eye";
@@ -29,18 +25,18 @@ bool repeats_elements(const std::string& op) {
 
 class Hoister {
  public:
-  Hoister(const graph::FunctionPtr& f, expr::Context& ctx) : sweep_(f, ctx, "core.loop") {}
+  Hoister(const FunctionPtr& f, expr::Context& ctx) : sweep_(f, ctx, "core.loop") {}
 
-  Result<graph::FunctionPtr> run() {
+  Result<FunctionPtr> run() {
     return sweep_.run([&](Node& loop) { return visit(loop); });
   }
 
  private:
   Result<Sweep::Action> visit(Node& loop) {
-    graph::LoopParts parts = graph::loop_parts(loop);
+    LoopParts parts = graph::loop_parts(loop);
     const Region& body = *parts.body;
     expr::Context& ctx = sweep_.ctx();
-    bool runs = parts.condition == graph::kNoValue && parts.trip && ctx.proves_less(ctx.constant(0), *parts.trip);
+    bool runs = parts.condition == kNoValue && parts.trip && ctx.proves_less(ctx.constant(0), *parts.trip);
     std::unordered_set<ValueId> inside(body.params.begin(), body.params.end());
     std::vector<bool> moves(body.nodes.size(), false);
     guarded_.clear();
@@ -63,20 +59,20 @@ class Hoister {
   // What a requirement of the body says about sizes is taken for granted only behind it. One on the iteration's number says
   // nothing that is the same in every iteration.
   void guard(const Node& require) {
-    graph::Obligation o = graph::obligation_of(require);
+    Obligation o = graph::obligation_of(require);
     if (!sweep_.is_known(o.a) || !sweep_.is_known(o.b)) return;
-    for (graph::Dim d : {o.a, o.b})
+    for (Dim d : {o.a, o.b})
       for (expr::SymbolId s : expr::symbols_of(d)) guarded_.insert(s);
   }
   bool is_guarded(const Node& n) const {
     bool found = false;
-    auto look = [&](graph::Dim d) {
+    auto look = [&](Dim d) {
       for (expr::SymbolId s : expr::symbols_of(d)) found = found || guarded_.count(s) != 0;
     };
     for (const auto& [name, value] : n.attrs.all()) graph::for_each_dim(value, look);
     for (const auto* values : {&n.inputs, &n.outputs})
       for (ValueId v : *values)
-        if (v != graph::kNoValue) graph::for_each_dim(sweep_.type(v), look);
+        if (v != kNoValue) graph::for_each_dim(sweep_.type(v), look);
     return found;
   }
 
@@ -96,7 +92,7 @@ class Hoister {
     for (size_t i = 0; i < body.nodes.size(); ++i)
       if (moves[i]) sweep_.append(body.nodes[i]);
     if (std::none_of(moves.begin(), moves.end(), [](bool m) { return m; })) return Sweep::Action::Keep;
-    graph::FunctionBuilder& b = sweep_.builder();
+    FunctionBuilder& b = sweep_.builder();
     b.begin_region(body.params);
     for (size_t i = 0; i < body.nodes.size(); ++i)
       if (!moves[i]) b.append(body.nodes[i]);
@@ -113,9 +109,7 @@ class Hoister {
 PassDef pass_hoist_invariant() {
   return {.name = "hoist-invariant",
           .summary = "computes before a loop what is the same in every iteration",
-          .run = [](const graph::FunctionPtr& f, PassContext& c) -> Result<graph::FunctionPtr> {
-            return Hoister(f, c.ctx).run();
-          }};
+          .run = [](const FunctionPtr& f, PassContext& c) -> Result<FunctionPtr> { return Hoister(f, c.ctx).run(); }};
 }
 
 }  // namespace pliant::passes

@@ -11,7 +11,6 @@
 #include <set>
 #include <unordered_map>
 
-#include "graph/control.h"
 #include "graph/visit.h"
 #include "passes/pass.h"
 #include "passes/rewrite/substitute.h"
@@ -20,17 +19,8 @@
 namespace pliant::passes {
 namespace {
 
-using graph::Dim;
-using graph::Function;
-using graph::kNoValue;
-using graph::Node;
-using graph::Obligation;
-using graph::Region;
-using graph::Type;
-using graph::ValueId;
-
 const Function* find_function(const PassContext& c, const std::string& name) {
-  for (const graph::FunctionPtr& f : *c.functions)
+  for (const FunctionPtr& f : *c.functions)
     if (f->name == name) return f.get();
   return nullptr;
 }
@@ -70,7 +60,7 @@ class Inliner {
     for (size_t p = 0; p < f_.params.size(); ++p) require_shape(p);
     for (const Obligation& o : f_.obligations) require({o.kind, substituted(o.a), substituted(o.b), o.message, o.loc});
     for (const Node& n : f_.nodes) b_.append(cloned(n));
-    for (size_t r = 0; r < f_.results.size(); ++r) TRY(give(call_.outputs[r], value(f_.results[r])));
+    for (size_t r = 0; r < f_.results.size(); ++r) TRY(sweep_.put(call_.outputs[r], value(f_.results[r]), call_.loc));
     return Sweep::Action::Drop;
   }
 
@@ -78,8 +68,8 @@ class Inliner {
   void bind_params() {
     for (size_t p = 0; p < f_.params.size(); ++p) {
       values_[f_.params[p]] = call_.inputs[p];
-      const graph::TensorType* to = f_.value(f_.params[p]).type.tensor();
-      const graph::TensorType* from = sweep_.tensor(call_.inputs[p]);
+      const TensorType* to = f_.value(f_.params[p]).type.tensor();
+      const TensorType* from = sweep_.tensor(call_.inputs[p]);
       for (size_t a = 0; to && from && a < to->shape.size(); ++a)
         if (auto s = to->shape[a].as_symbol()) symbols_.emplace(*s, from->shape[a]);
     }
@@ -88,8 +78,8 @@ class Inliner {
   // A size that the call defines is the symbol that the callee defines: only where it is no more than one symbol.
   bool bind_results() {
     for (size_t r = 0; r < f_.results.size(); ++r) {
-      const graph::TensorType* inner = f_.value(f_.results[r]).type.tensor();
-      const graph::TensorType* outer = sweep_.tensor(call_.outputs[r]);
+      const TensorType* inner = f_.value(f_.results[r]).type.tensor();
+      const TensorType* outer = sweep_.tensor(call_.outputs[r]);
       if (!inner || !outer) continue;
       for (size_t a = 0; a < inner->shape.size(); ++a) {
         if (is_bound(inner->shape[a])) continue;
@@ -130,10 +120,10 @@ class Inliner {
   }
   // What the param's type says about the argument, beyond the symbols that it binds.
   void require_shape(size_t p) {
-    const graph::TensorType* to = f_.value(f_.params[p]).type.tensor();
-    const graph::TensorType* from = sweep_.tensor(call_.inputs[p]);
+    const TensorType* to = f_.value(f_.params[p]).type.tensor();
+    const TensorType* from = sweep_.tensor(call_.inputs[p]);
     if (!to || !from) return;
-    const graph::Shape given = from->shape;
+    const Shape given = from->shape;
     for (size_t a = 0; a < to->shape.size(); ++a)
       require({Obligation::Kind::Equal, given[a], substituted(to->shape[a]),
                "argument " + std::to_string(p) + " of function " + f_.name + " has size {a} on axis " + std::to_string(a) +
@@ -161,19 +151,9 @@ class Inliner {
     return out;
   }
 
-  Status give(ValueId output, ValueId by) {
-    const Type wanted = sweep_.type(output);
-    if (!(wanted == sweep_.type(by)))
-      by = TRY(sweep_.make("array.reshape", {{"shape", wanted.tensor()->shape}}, {by}, call_.loc));
-    else if (!sweep_.can_replace(output, by))
-      by = TRY(sweep_.make("math.identity", {}, {by}, call_.loc));
-    sweep_.replace(output, by);
-    return ok();
-  }
-
   const PassContext& context_;
   Sweep& sweep_;
-  graph::FunctionBuilder& b_;
+  FunctionBuilder& b_;
   const Node call_;
   const Function& f_;
   std::unordered_map<ValueId, ValueId> values_;
@@ -181,7 +161,7 @@ class Inliner {
   std::vector<std::pair<expr::SymbolId, expr::SymbolId>> taken_over_;  // of the callee, of the call
 };
 
-Result<graph::FunctionPtr> inline_once(const graph::FunctionPtr& f, PassContext& c) {
+Result<FunctionPtr> inline_once(const FunctionPtr& f, PassContext& c) {
   Sweep sweep(f, c.ctx);
   return sweep.run([&](const Node& n) -> Result<Sweep::Action> {
     if (n.op != "core.call") return Sweep::Action::Keep;
@@ -200,10 +180,10 @@ Result<graph::FunctionPtr> inline_once(const graph::FunctionPtr& f, PassContext&
 PassDef pass_inline_calls() {
   return {.name = "inline-calls",
           .summary = "puts the nodes of functions that do not call themselves in place of their calls",
-          .run = [](const graph::FunctionPtr& f, PassContext& c) -> Result<graph::FunctionPtr> {
+          .run = [](const FunctionPtr& f, PassContext& c) -> Result<FunctionPtr> {
             // The nodes put in may hold calls themselves; each round goes one level deeper.
-            graph::FunctionPtr out = f;
-            for (graph::FunctionPtr before; c.functions && out != before;) {
+            FunctionPtr out = f;
+            for (FunctionPtr before; c.functions && out != before;) {
               before = out;
               out = TRY(inline_once(out, c));
             }

@@ -19,18 +19,12 @@
 namespace pliant::passes {
 namespace {
 
-using graph::Dim;
-using graph::Function;
-using graph::kNoValue;
-using graph::Node;
-using graph::ValueId;
-
 class LayoutRewriter {
  public:
   LayoutRewriter(const Function& f, expr::Context& ctx, Assignment assignment)
       : f_(f), ctx_(ctx), assignment_(std::move(assignment)), builder_(graph::FunctionBuilder::rewriting(f)) {}
 
-  Result<graph::FunctionPtr> run() {
+  Result<FunctionPtr> run() {
     for (ValueId v : f_.params) held_[v].as_is = v;
     TRY(walk(f_.nodes));
     std::vector<ValueId> results;
@@ -50,16 +44,16 @@ class LayoutRewriter {
   struct Held {
     ValueId as_is = kNoValue, last = kNoValue, full = kNoValue;
     LocPtr loc;
-    graph::ConstantPtr constant;
+    ConstantPtr constant;
   };
 
-  const graph::TensorType& type(ValueId v) const { return f_.tensor_type(v); }
+  const TensorType& type(ValueId v) const { return f_.tensor_type(v); }
 
   Result<ValueId> transpose(ValueId v, const std::vector<int64_t>& perm, bool moves_nothing, const LocPtr& loc) {
     LocPtr derived = Loc::make_derived(loc, "layout");
     if (!moves_nothing)
       return TRY(ops::append_node(builder_, ctx_, "array.transpose", {{"perm", perm}}, {v}, 1, derived))[0];
-    const graph::Shape& from = builder_.peek().tensor_type(v).shape;
+    const Shape& from = builder_.peek().tensor_type(v).shape;
     std::vector<Dim> shape;
     for (int64_t axis : perm) shape.push_back(from[static_cast<size_t>(axis)]);
     return TRY(ops::append_node(builder_, ctx_, "array.reshape", {{"shape", shape}}, {v}, 1, derived))[0];
@@ -70,7 +64,7 @@ class LayoutRewriter {
     auto held = held_.find(v);
     PLIANT_CHECK(held != held_.end()) << "value " << v << " is used before it is made";
     if (held->second.as_is != kNoValue) return held->second.as_is;
-    const graph::TensorType& t = type(v);
+    const TensorType& t = type(v);
     ValueId out = TRY(transpose(held->second.last, to_first(t.shape.size()), is_free_to_move(t),
                                 held->second.loc ? held->second.loc : user));
     return held_[v].as_is = out;
@@ -80,7 +74,7 @@ class LayoutRewriter {
     if (v == kNoValue) return v;
     Held& held = held_[v];
     if (held.last != kNoValue) return held.last;
-    const graph::TensorType& t = type(v);
+    const TensorType& t = type(v);
     if (held.constant) return held.last = builder_.append_const(permute(*held.constant, to_last(t.shape.size())), held.loc);
     ValueId out = TRY(transpose(TRY(as_is(v, user)), to_last(t.shape.size()), is_free_to_move(t), user));
     return held_[v].last = out;
@@ -88,7 +82,7 @@ class LayoutRewriter {
 
   // Ones in front up to `rank` axes, then channels-last.
   Result<ValueId> full(ValueId v, size_t rank, const LocPtr& user) {
-    const graph::TensorType& t = type(v);
+    const TensorType& t = type(v);
     Held& held = held_[v];
     if (held.full != kNoValue && builder_.peek().tensor_type(held.full).shape.size() == rank) return held.full;
     if (held.constant) {
@@ -180,7 +174,7 @@ class LayoutRewriter {
   const Function& f_;
   expr::Context& ctx_;
   Assignment assignment_;
-  graph::FunctionBuilder builder_;
+  FunctionBuilder builder_;
   std::unordered_map<ValueId, Held> held_;
 };
 
@@ -189,10 +183,10 @@ class LayoutRewriter {
 PassDef pass_layout() {
   return {.name = "layout",
           .summary = "runs convolutions and what lies between them channels-last",
-          .run = [](const graph::FunctionPtr& f, PassContext& c) -> Result<graph::FunctionPtr> {
+          .run = [](const FunctionPtr& f, PassContext& c) -> Result<FunctionPtr> {
             Assignment assignment = assign_layouts(*f, c.ctx);
             if (assignment.last.empty()) return f;
-            graph::FunctionPtr out = TRY(LayoutRewriter(*f, c.ctx, std::move(assignment)).run());
+            FunctionPtr out = TRY(LayoutRewriter(*f, c.ctx, std::move(assignment)).run());
             return without_dead_nodes(out, c.ctx);
           }};
 }

@@ -13,12 +13,6 @@
 namespace pliant::passes {
 namespace {
 
-using graph::Attrs;
-using graph::Dim;
-using graph::FunctionBuilder;
-using graph::FunctionPtr;
-using graph::ValueId;
-
 constexpr int64_t kWidth = 3;
 
 // A function of x [t, 3], w [3, 3] and v [3] with one loop over rows of x, or over a constant number of them.
@@ -141,11 +135,11 @@ class RandomLoop {
   std::mt19937_64 random_, body_random_;
   FunctionBuilder b_;
   Dim steps_;
-  ValueId x_, w_, v_, rows_ = graph::kNoValue;
+  ValueId x_, w_, v_, rows_ = kNoValue;
   bool backwards_ = false;
 };
 
-Result<std::vector<te::Array>> evaluate_at(const graph::Function& f, expr::Context& ctx, int64_t steps) {
+Result<std::vector<te::Array>> evaluate_at(const Function& f, expr::Context& ctx, int64_t steps) {
   std::vector<te::Array> in{random_array({steps, kWidth}, 1), random_array({kWidth, kWidth}, 2), random_array({kWidth}, 3)};
   std::vector<te::ArrayView> views;
   for (const te::Array& a : in) views.push_back({a.dtype, a.shape, a.data.data()});

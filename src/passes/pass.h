@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "graph/graph.h"
+#include "passes/names.h"
 
 namespace pliant::passes {
 
 struct PassContext {
   expr::Context& ctx;
-  const std::vector<graph::FunctionPtr>* functions = nullptr;  // of the module; null where there is no more than one
+  const std::vector<FunctionPtr>* functions = nullptr;  // of the module; null where there is no more than one
 };
 // Pure: the input is not changed; an input with nothing to do comes back as the same pointer. Every node of the result has
 // a location. Passes run on one function and keep its params, results and their names and types; of the sizes of main's
@@ -19,7 +19,7 @@ struct PassContext {
 struct PassDef {
   std::string name;  // kebab-case, as golden tests name it
   std::string summary;
-  std::function<Result<graph::FunctionPtr>(const graph::FunctionPtr&, PassContext&)> run;
+  std::function<Result<FunctionPtr>(const FunctionPtr&, PassContext&)> run;
 };
 const std::vector<PassDef>& all_passes();
 const PassDef* find_pass(const std::string& name);

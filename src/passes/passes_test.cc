@@ -12,15 +12,13 @@
 namespace pliant::passes {
 namespace {
 
-using graph::FunctionPtr;
-
 struct Sizes {
   int64_t n, h, w;
 };
 constexpr Sizes kSizes[] = {{2, 5, 4}, {1, 4, 6}, {0, 5, 5}, {4, 4, 4}};
 constexpr uint64_t kSeeds = 150;
 
-Result<std::vector<te::Array>> evaluate_at(const graph::Function& f, expr::Context& ctx, Sizes s) {
+Result<std::vector<te::Array>> evaluate_at(const Function& f, expr::Context& ctx, Sizes s) {
   te::Array x = random_array({s.n, 4, s.h, s.w}, 1), v = random_array({s.n, 6}, 2);
   return ops::evaluate(f, ctx, {{x.dtype, x.shape, x.data.data()}, {v.dtype, v.shape, v.data.data()}});
 }

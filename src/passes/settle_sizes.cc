@@ -16,15 +16,12 @@
 namespace pliant::passes {
 namespace {
 
-using graph::Dim;
-using graph::Obligation;
-
 std::optional<expr::SymbolId> input_size(Dim d, const expr::Context& ctx) {
   auto s = d.as_symbol();
   return s && ctx.info(*s).origin.kind == expr::Origin::Kind::InputAxis ? s : std::nullopt;
 }
 
-expr::DimMap settled(const graph::Function& f, expr::Context& ctx) {
+expr::DimMap settled(const Function& f, expr::Context& ctx) {
   expr::DimMap sizes;
   for (const Obligation& o : f.obligations) {
     if (o.kind != Obligation::Kind::Equal) continue;
@@ -41,15 +38,15 @@ expr::DimMap settled(const graph::Function& f, expr::Context& ctx) {
   return sizes;
 }
 
-Result<graph::FunctionPtr> run(const graph::FunctionPtr& f, PassContext& c) {
+Result<FunctionPtr> run(const FunctionPtr& f, PassContext& c) {
   // The sizes of a called function's params are its callers' business.
   if (c.functions != nullptr && !c.functions->empty() && c.functions->front()->name != f->name) return f;
   const expr::DimMap sizes = settled(*f, c.ctx);
   if (sizes.empty()) return f;
-  graph::Function out = *with_sizes(*f, sizes, c.ctx);
+  Function out = *with_sizes(*f, sizes, c.ctx);
   auto holds = [&](const Obligation& o) { return o.kind == Obligation::Kind::Equal && c.ctx.proves_equal(o.a, o.b); };
   out.obligations.erase(std::remove_if(out.obligations.begin(), out.obligations.end(), holds), out.obligations.end());
-  return std::make_shared<const graph::Function>(std::move(out));
+  return std::make_shared<const Function>(std::move(out));
 }
 
 }  // namespace

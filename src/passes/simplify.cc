@@ -14,8 +14,6 @@
 namespace pliant::passes {
 namespace {
 
-using graph::Node;
-
 // Each rule takes work away or moves it towards the inputs, so this is never reached by a chain of them.
 constexpr int kMostRounds = 64;
 
@@ -30,13 +28,13 @@ RuleTable make_table() {
   return table;
 }
 
-Result<graph::FunctionPtr> simplify_once(const graph::FunctionPtr& f, expr::Context& ctx, const RuleTable& table) {
+Result<FunctionPtr> simplify_once(const FunctionPtr& f, expr::Context& ctx, const RuleTable& table) {
   Sweep sweep(f, ctx);
   return sweep.run([&](const Node& n) -> Result<Sweep::Action> {
     auto rules = table.find(n.op);
     if (rules == table.end()) return Sweep::Action::Keep;
     for (const Rule& rule : rules->second) {
-      std::optional<graph::ValueId> value = TRY(rule.apply(sweep, n));
+      std::optional<ValueId> value = TRY(rule.apply(sweep, n));
       if (!value || !sweep.can_replace(n.outputs[0], *value)) continue;
       sweep.replace(n.outputs[0], *value);
       return Sweep::Action::Drop;
@@ -50,11 +48,11 @@ Result<graph::FunctionPtr> simplify_once(const graph::FunctionPtr& f, expr::Cont
 PassDef pass_simplify() {
   return {.name = "simplify",
           .summary = "applies local algebra",
-          .run = [](const graph::FunctionPtr& f, PassContext& c) -> Result<graph::FunctionPtr> {
+          .run = [](const FunctionPtr& f, PassContext& c) -> Result<FunctionPtr> {
             RuleTable table = make_table();
-            graph::FunctionPtr current = f;
+            FunctionPtr current = f;
             for (int round = 0; round < kMostRounds; ++round) {
-              graph::FunctionPtr next = TRY(simplify_once(current, c.ctx, table));
+              FunctionPtr next = TRY(simplify_once(current, c.ctx, table));
               if (next == current) return current;
               current = without_dead_nodes(next, c.ctx);
             }

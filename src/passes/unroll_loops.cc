@@ -16,12 +16,6 @@
 namespace pliant::passes {
 namespace {
 
-using graph::Attrs;
-using graph::Dim;
-using graph::kNoValue;
-using graph::Node;
-using graph::ValueId;
-
 constexpr int64_t kMostIterations = 8;
 constexpr int64_t kMostNodes = 256;  // of all copies
 
@@ -35,7 +29,8 @@ class Unroller {
     std::vector<std::vector<ValueId>> scans(parts_.scans);
     for (int64_t i = 0; i < parts_.trip->const_value(); ++i) carried = TRY(iteration(i, carried, scans));
     for (size_t k = 0; k < scans.size(); ++k) carried.push_back(TRY(stack(scans[k], loop_.outputs[parts_.carried + k])));
-    return finish(carried);
+    for (size_t i = 0; i < carried.size(); ++i) TRY(sweep_.put(loop_.outputs[i], carried[i], loop_.loc));
+    return Sweep::Action::Drop;
   }
 
  private:
@@ -58,7 +53,6 @@ class Unroller {
 
   Result<std::vector<ValueId>> iteration(int64_t i, const std::vector<ValueId>& carried,
                                          std::vector<std::vector<ValueId>>& scans) {
-    graph::FunctionBuilder& b = sweep_.builder();
     expr::DimMap map{{*parts_.index.as_symbol(), sweep_.ctx().constant(i)}};
     std::unordered_map<ValueId, ValueId> values;
     for (size_t k = 0; k < carried.size(); ++k) values[parts_.body->params[k]] = carried[k];
@@ -69,13 +63,12 @@ class Unroller {
     for (const Node& n : parts_.body->nodes) {
       Attrs attrs = substituted(n.attrs, map);
       if (n.op == "core.require") {
-        b.add_obligation(graph::obligation_of(Node{n.op, std::move(attrs), {}, {}, {}, n.loc}));
+        sweep_.builder().add_obligation(graph::obligation_of(Node{n.op, std::move(attrs), {}, {}, {}, n.loc}));
         continue;
       }
       std::vector<ValueId> inputs;
       for (ValueId v : n.inputs) inputs.push_back(value(v));
-      auto outputs =
-          TRY(ops::append_node(b, sweep_.ctx(), n.op, std::move(attrs), std::move(inputs), n.outputs.size(), n.loc));
+      auto outputs = TRY(sweep_.make_multi(n.op, std::move(attrs), std::move(inputs), n.outputs.size(), n.loc));
       for (size_t k = 0; k < outputs.size(); ++k) values[n.outputs[k]] = outputs[k];
     }
     for (size_t k = 0; k < scans.size(); ++k) scans[k].push_back(value(parts_.scan(k)));
@@ -86,48 +79,24 @@ class Unroller {
 
   // The scan values on a new axis 0.
   Result<ValueId> stack(const std::vector<ValueId>& values, ValueId output) {
-    expr::Context& ctx = sweep_.ctx();
-    graph::FunctionBuilder& b = sweep_.builder();
-    const graph::TensorType t = *sweep_.type(output).tensor();
-    if (values.empty()) {
-      int64_t zero = 0;
-      ValueId scalar =
-          b.append_const(graph::make_constant(t.dtype, {}, &zero, static_cast<size_t>(byte_size(t.dtype))), loop_.loc);
-      return make("array.full", {{"shape", t.shape}}, {scalar});
-    }
+    const TensorType t = *sweep_.tensor(output);
+    if (values.empty()) return sweep_.make_zeros(t.dtype, t.shape, loop_.loc);
     std::vector<ValueId> rows;
     for (ValueId v : values) {
-      graph::Shape shape = sweep_.shape(v);
-      shape.insert(shape.begin(), ctx.constant(1));
+      Shape shape = sweep_.shape(v);
+      shape.insert(shape.begin(), sweep_.ctx().constant(1));
       rows.push_back(TRY(make("array.reshape", {{"shape", std::move(shape)}}, {v})));
     }
     return rows.size() == 1 ? rows[0] : TRY(make("array.concat", {{"axis", int64_t{0}}}, std::move(rows)));
   }
 
   Result<ValueId> make(const std::string& op, Attrs attrs, std::vector<ValueId> inputs) {
-    return TRY(ops::append_node(sweep_.builder(), sweep_.ctx(), op, std::move(attrs), std::move(inputs), 1, loop_.loc))[0];
-  }
-
-  // A result of the function keeps memory of its own, and types stay as they were declared.
-  Result<Sweep::Action> finish(const std::vector<ValueId>& values) {
-    for (size_t i = 0; i < values.size(); ++i) {
-      ValueId old = loop_.outputs[i], by = values[i];
-      const graph::Type& type = sweep_.type(old);
-      bool defined_before = i < parts_.carried;
-      if (!(type == sweep_.type(by)))
-        by = TRY(make("array.reshape", {{"shape", type.tensor()->shape}}, {by}));
-      else if (defined_before)
-        by = TRY(make("math.identity", {}, {by}));
-      sweep_.rename(old, by);
-      const std::string& name = sweep_.builder().peek().values[old].name;
-      if (!name.empty() && sweep_.builder().peek().values[by].name.empty()) sweep_.builder().set_name(by, name);
-    }
-    return Sweep::Action::Drop;
+    return sweep_.make(op, std::move(attrs), std::move(inputs), loop_.loc);
   }
 
   Sweep& sweep_;
   const Node& loop_;
-  graph::LoopParts parts_;
+  LoopParts parts_;
 };
 
 }  // namespace
@@ -135,7 +104,7 @@ class Unroller {
 PassDef pass_unroll_loops() {
   return {.name = "unroll-loops",
           .summary = "writes loops of a few known iterations out",
-          .run = [](const graph::FunctionPtr& f, PassContext& c) -> Result<graph::FunctionPtr> {
+          .run = [](const FunctionPtr& f, PassContext& c) -> Result<FunctionPtr> {
             Sweep sweep(f, c.ctx, "core.loop");
             return sweep.run([&](Node& loop) { return Unroller(sweep, loop).run(); });
           }};

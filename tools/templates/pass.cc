@@ -7,7 +7,7 @@
 namespace pliant::passes {
 namespace {
 
-Result<graph::FunctionPtr> run(const graph::FunctionPtr& f, PassContext&) { return f; }
+Result<FunctionPtr> run(const FunctionPtr& f, PassContext&) { return f; }
 
 }  // namespace
 

@@ -2,14 +2,9 @@
 
 #include <algorithm>
 
-#include "graph/control.h"
 #include "graph/visit.h"
 
 namespace pliant::passes {
-
-using graph::Dim;
-using graph::Node;
-using graph::ValueId;
 
 namespace {
 
@@ -49,7 +44,7 @@ bool NodeFacts::moves_only() const {
   return stages.size() == 1 && stages[0]->body->kind == expr::ScalarKind::Load && !has_checks;
 }
 
-Result<NodeFacts> facts_of(const graph::Function& f, const Node& n, expr::Context& ctx) {
+Result<NodeFacts> facts_of(const Function& f, const Node& n, expr::Context& ctx) {
   NodeFacts out;
   const ops::OpDef* op = ops::find_op(n.op);
   if (!op || !op->compute || n.op == "core.const" || !n.regions.empty()) return out;
@@ -89,7 +84,7 @@ Result<NodeFacts> facts_of(const graph::Function& f, const Node& n, expr::Contex
 void collect_reads(const Node& n, std::vector<ValueId>& out) {
   auto add = [&](const std::vector<ValueId>& values) {
     for (ValueId v : values)
-      if (v != graph::kNoValue) out.push_back(v);
+      if (v != kNoValue) out.push_back(v);
   };
   add(n.inputs);
   for (const auto& r : n.regions) {
@@ -100,7 +95,7 @@ void collect_reads(const Node& n, std::vector<ValueId>& out) {
 
 namespace {
 
-void add_sources(const graph::Function& f, const std::vector<Node>& nodes, const expr::Context& ctx, SymbolSources& out) {
+void add_sources(const Function& f, const std::vector<Node>& nodes, const expr::Context& ctx, SymbolSources& out) {
   auto define = [&](Dim d, const Node* by) {
     for (expr::SymbolId s : expr::symbols_of(d))
       if (ctx.info(s).origin.kind == expr::Origin::Kind::Data) out.emplace(s, by);
@@ -114,13 +109,13 @@ void add_sources(const graph::Function& f, const std::vector<Node>& nodes, const
     }
     if (n.op == "core.loop") define(graph::loop_parts(n).count, &n);
     for (ValueId v : n.outputs)
-      if (v != graph::kNoValue) graph::for_each_dim(f.value(v).type, [&](Dim d) { define(d, &n); });
+      if (v != kNoValue) graph::for_each_dim(f.value(v).type, [&](Dim d) { define(d, &n); });
   }
 }
 
 }  // namespace
 
-SymbolSources symbol_sources(const graph::Function& f, const expr::Context& ctx) {
+SymbolSources symbol_sources(const Function& f, const expr::Context& ctx) {
   SymbolSources out;
   for (ValueId v : f.params) {
     graph::for_each_dim(f.value(v).type, [&](Dim d) {
@@ -131,7 +126,7 @@ SymbolSources symbol_sources(const graph::Function& f, const expr::Context& ctx)
   return out;
 }
 
-void collect_sources(const graph::Function& f, const Node& n, const SymbolSources& sources, std::vector<const Node*>& out) {
+void collect_sources(const Function& f, const Node& n, const SymbolSources& sources, std::vector<const Node*>& out) {
   auto use = [&](Dim d) {
     for (expr::SymbolId s : expr::symbols_of(d)) {
       auto at = sources.find(s);
@@ -140,7 +135,7 @@ void collect_sources(const graph::Function& f, const Node& n, const SymbolSource
   };
   for (const auto& [name, value] : n.attrs.all()) graph::for_each_dim(value, use);
   for (ValueId v : n.outputs)
-    if (v != graph::kNoValue) graph::for_each_dim(f.value(v).type, use);
+    if (v != kNoValue) graph::for_each_dim(f.value(v).type, use);
   for (const auto& region : n.regions) {
     for (ValueId v : region->params) graph::for_each_dim(f.value(v).type, use);
     for (const Node& inner : region->nodes) collect_sources(f, inner, sources, out);

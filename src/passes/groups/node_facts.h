@@ -4,8 +4,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "graph/graph.h"
 #include "ops/op.h"
+#include "passes/names.h"
 #include "te/analysis.h"
 
 namespace pliant::passes {
@@ -20,22 +20,21 @@ struct NodeFacts {
   bool has_checks = false;
 
   // How the stages of `n`, which these facts are of, read its input value `v`.
-  bool reads_in_place(const graph::Node& n, graph::ValueId v) const;
-  bool reads_own_rows(const graph::Node& n, graph::ValueId v, size_t rank) const;
+  bool reads_in_place(const Node& n, ValueId v) const;
+  bool reads_own_rows(const Node& n, ValueId v, size_t rank) const;
   std::optional<te::Permutation> permutation() const;
   // A node that permutes, slices or repeats: reading through it costs nothing.
   bool moves_only() const;
 };
-Result<NodeFacts> facts_of(const graph::Function& f, const graph::Node& n, expr::Context& ctx);
+Result<NodeFacts> facts_of(const Function& f, const Node& n, expr::Context& ctx);
 
 // The node that gives rise to each symbol that data decide. Symbols of regions' params are not among them.
-using SymbolSources = std::unordered_map<expr::SymbolId, const graph::Node*>;
-SymbolSources symbol_sources(const graph::Function& f, const expr::Context& ctx);
+using SymbolSources = std::unordered_map<expr::SymbolId, const Node*>;
+SymbolSources symbol_sources(const Function& f, const expr::Context& ctx);
 // The sources of the symbols that a node uses in attributes, types and regions, itself left out; one may occur several
 // times.
-void collect_sources(const graph::Function& f, const graph::Node& n, const SymbolSources& sources,
-                     std::vector<const graph::Node*>& out);
+void collect_sources(const Function& f, const Node& n, const SymbolSources& sources, std::vector<const Node*>& out);
 // The values that a node reads, one entry for each time: its inputs, and what its regions use of the values around it.
-void collect_reads(const graph::Node& n, std::vector<graph::ValueId>& out);
+void collect_reads(const Node& n, std::vector<ValueId>& out);
 
 }  // namespace pliant::passes

@@ -13,11 +13,6 @@
 namespace pliant::passes {
 namespace {
 
-using graph::Dim;
-using graph::Function;
-using graph::Node;
-using graph::ValueId;
-
 // A size that nobody knows counts as its likely value, or as this many.
 constexpr int64_t kTypicalSize = 32;
 constexpr int64_t kLargestCost = int64_t{1} << 40;
@@ -57,7 +52,7 @@ class Assigner {
     bool is_constant = false;
   };
 
-  const graph::TensorType* type_of(ValueId v) const { return f_.values[v].type.tensor(); }
+  const TensorType* type_of(ValueId v) const { return f_.values[v].type.tensor(); }
 
   void find_forms(const std::vector<Node>& nodes) {
     for (const Node& n : nodes) {
@@ -97,7 +92,7 @@ class Assigner {
   }
 
   void use(ValueId v, size_t vertex) {
-    if (v != graph::kNoValue) ports_[v].users.push_back(vertex);
+    if (v != kNoValue) ports_[v].users.push_back(vertex);
   }
 
   void connect(const std::vector<Node>& nodes) {
@@ -138,7 +133,7 @@ class Assigner {
   void add_value_edges() {
     for (ValueId v = 0; v < ports_.size(); ++v) {
       const Ports& p = ports_[v];
-      const graph::TensorType* t = type_of(v);
+      const TensorType* t = type_of(v);
       if (p.users.empty() || p.is_constant || t == nullptr || t->shape.size() < 3 || t->shape.size() > 5) continue;
       int64_t cost = 1;
       if (!is_free_to_move(*t)) {
@@ -168,7 +163,7 @@ class Assigner {
 
 }  // namespace
 
-bool is_free_to_move(const graph::TensorType& t) {
+bool is_free_to_move(const TensorType& t) {
   if (t.shape[1].is_const(1)) return true;
   return std::all_of(t.shape.begin() + 2, t.shape.end(), [](Dim d) { return d.is_const(1); });
 }

@@ -8,11 +8,6 @@
 namespace pliant::passes {
 namespace {
 
-using graph::Attrs;
-using graph::Dim;
-using graph::Node;
-using graph::TensorType;
-using graph::ValueId;
 using Answer = std::optional<ChannelsLast>;
 
 bool has_channels(const TensorType* t) { return t != nullptr && t->shape.size() >= 3 && t->shape.size() <= 5; }
@@ -22,7 +17,7 @@ struct Asked {
   const TypeOf& type_of;
   expr::Context& ctx;
   const TensorType* in(size_t i) const {
-    return i < node.inputs.size() && node.inputs[i] != graph::kNoValue ? type_of(node.inputs[i]) : nullptr;
+    return i < node.inputs.size() && node.inputs[i] != kNoValue ? type_of(node.inputs[i]) : nullptr;
   }
   const TensorType* out(size_t i) const { return type_of(node.outputs[i]); }
   // Input 0 and every output channels-last, the rest as they are.

@@ -3,7 +3,7 @@
 #include <functional>
 #include <optional>
 
-#include "graph/graph.h"
+#include "passes/names.h"
 
 namespace pliant::passes {
 
@@ -15,14 +15,14 @@ enum class Form : uint8_t { AsIs, Last, Full };
 struct ChannelsLast {
   std::vector<Form> inputs;
   std::vector<Form> outputs;  // AsIs or Last
-  graph::Attrs attrs;
+  Attrs attrs;
   size_t rank = 0;      // of the Full inputs
   bool wanted = false;  // a contraction over channels: worth moving data for
 };
 
-using TypeOf = std::function<const graph::TensorType*(graph::ValueId)>;
+using TypeOf = std::function<const TensorType*(ValueId)>;
 // Nothing where the operator has no such form, or gains nothing from it.
-std::optional<ChannelsLast> channels_last(const graph::Node& n, const TypeOf& type_of, expr::Context& ctx);
+std::optional<ChannelsLast> channels_last(const Node& n, const TypeOf& type_of, expr::Context& ctx);
 
 // Axis k of the channels-last form is axis perm[k] of [N, C, spatial…], and back.
 std::vector<int64_t> to_last(size_t rank);

@@ -7,9 +7,6 @@
 namespace pliant::passes {
 namespace {
 
-using graph::ConstantData;
-using graph::ConstantPtr;
-
 template <class T>
 T read(const std::byte* from) {
   T v;

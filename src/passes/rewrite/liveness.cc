@@ -2,17 +2,10 @@
 
 #include <unordered_map>
 
-#include "graph/control.h"
 #include "graph/visit.h"
 
 namespace pliant::passes {
 namespace {
-
-using graph::Dim;
-using graph::Function;
-using graph::Node;
-using graph::Region;
-using graph::ValueId;
 
 bool has_slots(const Node& n) { return n.op == "core.if" || n.op == "core.loop"; }
 
@@ -25,8 +18,8 @@ class Definitions {
     size_t number = 0;
   };
   struct SymbolSource {
-    const Node* node = nullptr;       // null for the function's params
-    ValueId value = graph::kNoValue;  // of a slot
+    const Node* node = nullptr;  // null for the function's params
+    ValueId value = kNoValue;    // of a slot
   };
   Definitions(const Function& f, const expr::Context& ctx) : f_(f), ctx_(ctx) {
     for (ValueId v : f.params) define_symbols(f.values[v].type, {});
@@ -53,7 +46,7 @@ class Definitions {
       if (kind != expr::Origin::Kind::InputValue && kind != expr::Origin::Kind::LoopIndex) symbols_.emplace(s, by);
     }
   }
-  void define_symbols(const graph::Type& t, SymbolSource by) {
+  void define_symbols(const Type& t, SymbolSource by) {
     graph::for_each_dim(t, [&](Dim d) { define_symbols(d, by); });
   }
   void add(const std::vector<Node>& nodes) {
@@ -65,7 +58,7 @@ class Definitions {
         for (size_t k = 0; k < region->params.size(); ++k) {
           ValueId v = region->params[k];
           if (n.op == "core.loop") slots_[v] = {&n, k};
-          define_symbols(f_.values[v].type, {&n, n.op == "core.loop" ? v : graph::kNoValue});
+          define_symbols(f_.values[v].type, {&n, n.op == "core.loop" ? v : kNoValue});
         }
         add(region->nodes);
       }
@@ -74,7 +67,7 @@ class Definitions {
         ValueId v = n.outputs[k];
         values_.emplace(v, &n);
         if (has_slots(n)) slots_[v] = {&n, k};
-        define_symbols(f_.values[v].type, {&n, has_slots(n) ? v : graph::kNoValue});
+        define_symbols(f_.values[v].type, {&n, has_slots(n) ? v : kNoValue});
       }
     }
   }
@@ -93,7 +86,7 @@ class Marker {
   Live run() {
     for (ValueId v : f_.results) mark_value(v);
     mark_effects(f_.nodes);
-    for (const graph::Obligation& o : f_.obligations) {
+    for (const Obligation& o : f_.obligations) {
       mark_dim(o.a);
       mark_dim(o.b);
     }
@@ -110,7 +103,7 @@ class Marker {
     if (n != nullptr && live_.nodes.insert(n).second) todo_.push_back(n);
   }
   void mark_value(ValueId v) {
-    if (v == graph::kNoValue || !seen_values_.insert(v).second) return;
+    if (v == kNoValue || !seen_values_.insert(v).second) return;
     mark(definitions_.value(v));
     mark_type(v);
     if (const auto* slot = definitions_.slot(v)) mark_slot(*slot->node, slot->number);
@@ -135,7 +128,7 @@ class Marker {
     mark_value(n.outputs[k]);
     size_t results_before = 0;
     if (n.op == "core.loop") {
-      graph::LoopParts loop = graph::loop_parts(n);
+      LoopParts loop = graph::loop_parts(n);
       results_before = 1;
       if (k < loop.carried) {
         mark_value(loop.init(n, k));
@@ -185,7 +178,7 @@ std::vector<ValueId> live_entries(const std::vector<ValueId>& all, size_t first,
   return out;
 }
 
-void append_live(graph::FunctionBuilder& b, const std::vector<Node>& nodes, const Live& live) {
+void append_live(FunctionBuilder& b, const std::vector<Node>& nodes, const Live& live) {
   static const std::unordered_set<size_t> kNone;
   for (const Node& n : nodes) {
     if (!live.nodes.count(&n)) continue;
@@ -210,7 +203,7 @@ void append_live(graph::FunctionBuilder& b, const std::vector<Node>& nodes, cons
 
 Live find_live(const Function& f, expr::Context& ctx) { return Marker(f, ctx).run(); }
 
-graph::FunctionPtr without_dead_nodes(const graph::FunctionPtr& f, expr::Context& ctx) {
+FunctionPtr without_dead_nodes(const FunctionPtr& f, expr::Context& ctx) {
   Live live = find_live(*f, ctx);
   bool all = true;
   graph::for_each_node(*f, [&](const Node& n) {

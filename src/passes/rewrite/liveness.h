@@ -3,7 +3,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "graph/graph.h"
+#include "passes/names.h"
 
 namespace pliant::passes {
 
@@ -11,13 +11,13 @@ namespace pliant::passes {
 // or a requirement uses: a data-dependent node stays as long as its size is asked for. A node inside a region is live
 // when the region's results or later nodes of it need it; requirements and failures are live where their region is.
 struct Live {
-  std::unordered_set<const graph::Node*> nodes;
+  std::unordered_set<const Node*> nodes;
   // Of a live core.if the outputs, of a live core.loop the carried and scan values that anything needs, by their number
   // among the outputs. A carried value that only its own next value needs is not among them.
-  std::unordered_map<const graph::Node*, std::unordered_set<size_t>> slots;
+  std::unordered_map<const Node*, std::unordered_set<size_t>> slots;
 };
-Live find_live(const graph::Function& f, expr::Context& ctx);
+Live find_live(const Function& f, expr::Context& ctx);
 // The function with its live nodes only, which keep their live outputs; the same pointer when all are live.
-graph::FunctionPtr without_dead_nodes(const graph::FunctionPtr& f, expr::Context& ctx);
+FunctionPtr without_dead_nodes(const FunctionPtr& f, expr::Context& ctx);
 
 }  // namespace pliant::passes

@@ -8,16 +8,11 @@
 namespace pliant::passes {
 namespace {
 
-using graph::Attrs;
-using graph::Dim;
-using graph::TensorType;
-using graph::ValueId;
-
 class Generator {
  public:
   Generator(expr::Context& ctx, uint64_t seed) : ctx_(ctx), random_(seed), b_("main", ctx) {}
 
-  graph::FunctionPtr run() {
+  FunctionPtr run() {
     auto axis = [&](const char* name, const char* input, int64_t k) {
       return ctx_.symbol({.name = name, .lo = 0, .origin = {expr::Origin::Kind::InputAxis, input, k}});
     };
@@ -40,7 +35,7 @@ class Generator {
     return list[static_cast<size_t>(pick(static_cast<int64_t>(list.size())))];
   }
   Dim dim(int64_t v) { return ctx_.constant(v); }
-  const graph::Shape& shape(ValueId v) const { return b_.peek().tensor_type(v).shape; }
+  const Shape& shape(ValueId v) const { return b_.peek().tensor_type(v).shape; }
   int64_t rank(ValueId v) const { return static_cast<int64_t>(shape(v).size()); }
   bool has_channels(ValueId v) const { return rank(v) == 4 && shape(v)[1].is_const() && !shape(v)[1].is_const(1); }
 
@@ -169,7 +164,7 @@ class Generator {
 
   // Merges two neighbouring axes or adds one of size 1.
   std::optional<ValueId> reshape(ValueId x) {
-    graph::Shape to = shape(x);
+    Shape to = shape(x);
     if (rank(x) >= 2 && (rank(x) > 4 || pick(2) == 0)) {
       auto k = static_cast<size_t>(pick(rank(x) - 1));
       to[k] = to[k] * to[k + 1];
@@ -272,14 +267,14 @@ class Generator {
   const std::vector<std::string> binary_{"math.add", "math.sub", "math.mul", "math.min", "math.max"};
   expr::Context& ctx_;
   std::mt19937_64 random_;
-  graph::FunctionBuilder b_;
+  FunctionBuilder b_;
   std::vector<ValueId> values_;
   int counter_ = 0;
 };
 
 }  // namespace
 
-graph::FunctionPtr make_random_function(expr::Context& ctx, uint64_t seed) { return Generator(ctx, seed).run(); }
+FunctionPtr make_random_function(expr::Context& ctx, uint64_t seed) { return Generator(ctx, seed).run(); }
 
 te::Array random_array(std::vector<int64_t> shape, uint64_t seed) {
   te::Array a{DType::F32, std::move(shape), {}};

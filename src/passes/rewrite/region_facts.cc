@@ -6,11 +6,7 @@
 
 namespace pliant::passes {
 
-using graph::Node;
-using graph::Region;
-using graph::ValueId;
-
-Result<std::optional<Fault>> fault_of(const graph::Function& f, const Node& n, expr::Context& ctx) {
+Result<std::optional<Fault>> fault_of(const Function& f, const Node& n, expr::Context& ctx) {
   if (n.op == "core.const") return std::optional(Fault::Never);
   const ops::OpDef* op = ops::find_op(n.op);
   if (op == nullptr || !op->compute || n.op == "nn.random") return std::optional<Fault>();
@@ -25,7 +21,7 @@ std::unordered_set<ValueId> defined_in(const Region& r) {
     out.insert(n.outputs.begin(), n.outputs.end());
     for (const auto& inner : n.regions) out.merge(defined_in(*inner));
   }
-  out.erase(graph::kNoValue);
+  out.erase(kNoValue);
   return out;
 }
 

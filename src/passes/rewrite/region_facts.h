@@ -3,16 +3,16 @@
 #include <optional>
 #include <unordered_set>
 
-#include "graph/graph.h"
+#include "passes/names.h"
 
 namespace pliant::passes {
 
 // Whether the node may stop the run: nothing for a node that is no plain computation.
 enum class Fault : uint8_t { Never, Maybe };
-Result<std::optional<Fault>> fault_of(const graph::Function& f, const graph::Node& n, expr::Context& ctx);
+Result<std::optional<Fault>> fault_of(const Function& f, const Node& n, expr::Context& ctx);
 // The values that a region's params and nodes define, those of nested regions too.
-std::unordered_set<graph::ValueId> defined_in(const graph::Region& r);
+std::unordered_set<ValueId> defined_in(const Region& r);
 // Whether the node, or a region of it, uses one of `values`.
-bool uses_any(const graph::Node& n, const std::unordered_set<graph::ValueId>& values);
+bool uses_any(const Node& n, const std::unordered_set<ValueId>& values);
 
 }  // namespace pliant::passes

@@ -4,15 +4,9 @@
 
 namespace pliant::passes {
 
-using graph::AttrValue;
-using graph::Dim;
-using graph::Node;
-using graph::Type;
-using graph::ValueId;
-
 Type substituted(const Type& t, const expr::DimMap& sizes) {
   Type out = t;
-  if (auto* tensor = std::get_if<graph::TensorType>(&out.v)) {
+  if (auto* tensor = std::get_if<TensorType>(&out.v)) {
     for (Dim& d : tensor->shape) d = expr::substitute(d, sizes);
   } else if (auto* list = std::get_if<graph::SequenceType>(&out.v)) {
     list->element = std::make_shared<const Type>(substituted(*list->element, sizes));
@@ -34,8 +28,8 @@ AttrValue substituted(const AttrValue& v, const expr::DimMap& sizes) {
   return v;
 }
 
-graph::Attrs substituted(const graph::Attrs& attrs, const expr::DimMap& sizes) {
-  graph::Attrs out;
+Attrs substituted(const Attrs& attrs, const expr::DimMap& sizes) {
+  Attrs out;
   for (const auto& [name, v] : attrs.all()) out.set(name, substituted(v, sizes));
   return out;
 }
@@ -48,7 +42,7 @@ void add_size(expr::DimMap& sizes, expr::SymbolId s, Dim size) {
 
 namespace {
 
-void append_all(graph::FunctionBuilder& b, const std::vector<Node>& nodes, const expr::DimMap& sizes) {
+void append_all(FunctionBuilder& b, const std::vector<Node>& nodes, const expr::DimMap& sizes) {
   for (Node n : nodes) {
     n.attrs = substituted(n.attrs, sizes);
     for (auto& region : n.regions) {
@@ -63,17 +57,17 @@ void append_all(graph::FunctionBuilder& b, const std::vector<Node>& nodes, const
 
 }  // namespace
 
-graph::FunctionPtr with_sizes(const graph::Function& f, const expr::DimMap& sizes, expr::Context& ctx) {
-  graph::Function changed = f;
+FunctionPtr with_sizes(const Function& f, const expr::DimMap& sizes, expr::Context& ctx) {
+  Function changed = f;
   changed.nodes.clear();
   for (graph::Value& v : changed.values) v.type = substituted(v.type, sizes);
-  for (graph::Obligation& o : changed.obligations) {
+  for (Obligation& o : changed.obligations) {
     o.a = expr::substitute(o.a, sizes);
     o.b = expr::substitute(o.b, sizes);
   }
   auto b = graph::FunctionBuilder::rewriting(changed);
   append_all(b, f.nodes, sizes);
-  graph::FunctionPtr out = b.finish();
+  FunctionPtr out = b.finish();
   for (expr::SymbolId s : graph::symbols_of(*out, ctx)) {
     std::optional<Dim>& upper = ctx.mutable_info(s).upper;
     if (upper) upper = expr::substitute(*upper, sizes);

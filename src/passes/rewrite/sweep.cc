@@ -7,11 +7,7 @@
 
 namespace pliant::passes {
 
-using graph::Dim;
-using graph::Node;
-using graph::ValueId;
-
-Sweep::Sweep(const graph::FunctionPtr& f, expr::Context& ctx, std::string op)
+Sweep::Sweep(const FunctionPtr& f, expr::Context& ctx, std::string op)
     : f_(f),
       ctx_(ctx),
       op_(std::move(op)),
@@ -20,7 +16,7 @@ Sweep::Sweep(const graph::FunctionPtr& f, expr::Context& ctx, std::string op)
       is_result_(f->values.size(), false) {
   auto count = [&](const std::vector<ValueId>& values) {
     for (ValueId v : values) {
-      if (v != graph::kNoValue) ++uses_[v];
+      if (v != kNoValue) ++uses_[v];
     }
   };
   graph::for_each_node(*f, [&](const Node& n) {
@@ -40,13 +36,13 @@ void Sweep::learn(Dim d) {
   for (expr::SymbolId s : expr::symbols_of(d)) learn(s);
 }
 
-void Sweep::learn(const graph::Type& t) {
+void Sweep::learn(const Type& t) {
   graph::for_each_dim(t, [&](Dim d) { learn(d); });
 }
 
 void Sweep::learn(const Node& n) {
   for (ValueId v : n.outputs)
-    if (v != graph::kNoValue) learn(type(v));
+    if (v != kNoValue) learn(type(v));
   if (n.op == "core.read_dims")
     for (const auto& [name, value] : n.attrs.all()) graph::for_each_dim(value, [&](Dim d) { learn(d); });
   if (n.op == "core.loop") learn(graph::loop_parts(n).count);
@@ -62,8 +58,8 @@ bool Sweep::is_local(ValueId v) const {
   return it != depths_.end() && it->second == builder_.open_regions();
 }
 
-graph::ConstantPtr Sweep::constant(ValueId v) const {
-  if (v == graph::kNoValue) return nullptr;
+ConstantPtr Sweep::constant(ValueId v) const {
+  if (v == kNoValue) return nullptr;
   const Node* n = def(v);
   return n != nullptr && n->op == "core.const" ? n->attrs.constant("value") : nullptr;
 }
@@ -72,9 +68,9 @@ uint32_t Sweep::uses(ValueId v) const { return v < uses_.size() ? uses_[v] : 0; 
 
 bool Sweep::is_result(ValueId v) const { return v < is_result_.size() && is_result_[v]; }
 
-bool Sweep::is_counted(const graph::LoopParts& loop) const {
-  if (!loop.trip || loop.condition != graph::kNoValue || graph::diverges(*loop.body)) return false;
-  const graph::ConstantPtr c = constant(loop.next_condition());
+bool Sweep::is_counted(const LoopParts& loop) const {
+  if (!loop.trip || loop.condition != kNoValue || graph::diverges(*loop.body)) return false;
+  const ConstantPtr c = constant(loop.next_condition());
   return c != nullptr && c->dtype == DType::Bool && element_count(*c) == 1 && *c->data != std::byte{0};
 }
 
@@ -92,7 +88,7 @@ bool Sweep::has_known_dims(const Node& n) const {
   auto look = [&](Dim d) { known = known && is_known(d); };
   for (const auto& [name, value] : n.attrs.all()) graph::for_each_dim(value, look);
   for (ValueId v : n.outputs)
-    if (v != graph::kNoValue) graph::for_each_dim(type(v), look);
+    if (v != kNoValue) graph::for_each_dim(type(v), look);
   for (const auto& r : n.regions) {
     for (ValueId v : r->params) graph::for_each_dim(type(v), look);
     for (const Node& inner : r->nodes) known = known && has_known_dims(inner);
@@ -117,14 +113,14 @@ void Sweep::index_new_nodes(size_t from) {
   }
 }
 
-Result<ValueId> Sweep::make(const std::string& op, graph::Attrs attrs, std::vector<ValueId> inputs, const LocPtr& loc) {
+Result<ValueId> Sweep::make(const std::string& op, Attrs attrs, std::vector<ValueId> inputs, const LocPtr& loc) {
   return TRY(make_multi(op, std::move(attrs), std::move(inputs), 1, loc))[0];
 }
 
-Result<std::vector<ValueId>> Sweep::make_multi(const std::string& op, graph::Attrs attrs, std::vector<ValueId> inputs,
+Result<std::vector<ValueId>> Sweep::make_multi(const std::string& op, Attrs attrs, std::vector<ValueId> inputs,
                                                size_t outputs, const LocPtr& loc) {
   for (ValueId v : inputs) {
-    if (v == graph::kNoValue) continue;
+    if (v == kNoValue) continue;
     if (uses_.size() <= v) uses_.resize(v + 1, 0);
     ++uses_[v];
   }
@@ -134,14 +130,17 @@ Result<std::vector<ValueId>> Sweep::make_multi(const std::string& op, graph::Att
   return values;
 }
 
-ValueId Sweep::make_const(graph::ConstantPtr c, const LocPtr& loc) {
+ValueId Sweep::make_const(ConstantPtr c, const LocPtr& loc) {
   size_t before = builder_.current_nodes().size();
-  graph::Shape shape;
-  for (int64_t d : c->shape) shape.push_back(ctx_.constant(d));
-  graph::Type type = graph::make_tensor_type(c->dtype, std::move(shape));
-  ValueId v = builder_.append("core.const", {{"value", std::move(c)}}, {}, {std::move(type)}, loc)[0];
+  const ValueId v = builder_.append_const(std::move(c), loc);
   index_new_nodes(before);
   return v;
+}
+
+Result<ValueId> Sweep::make_zeros(DType dtype, Shape shape, const LocPtr& loc) {
+  const int64_t zero = 0;
+  const ValueId scalar = make_const(graph::make_constant(dtype, {}, &zero, static_cast<size_t>(byte_size(dtype))), loc);
+  return make("array.full", {{"shape", std::move(shape)}}, {scalar}, loc);
 }
 
 bool Sweep::can_replace(ValueId old, ValueId by) const {
@@ -159,10 +158,23 @@ void Sweep::replace(ValueId old, ValueId by) {
   if (is_result_.size() < size) is_result_.resize(size, false);
   uses_[by] += uses_[old];
   if (is_result_[old]) is_result_[by] = true;
-  const graph::Value& value = builder_.peek().values[old];
-  if (!value.name.empty() && builder_.peek().values[by].name.empty()) builder_.set_name(by, value.name);
-  renames_[old] = by;
+  rename(old, by);
   changed_ = true;
+}
+
+Status Sweep::put(ValueId old, ValueId by, const LocPtr& loc) {
+  if (!(type(old) == type(by)))
+    by = TRY(make("array.reshape", {{"shape", shape(old)}}, {by}, loc));
+  else if (!can_replace(old, by))
+    by = TRY(make("math.identity", {}, {by}, loc));
+  replace(old, by);
+  return ok();
+}
+
+void Sweep::rename(ValueId old, ValueId by) {
+  const std::string name = builder_.peek().values[old].name;
+  if (!name.empty() && builder_.peek().values[by].name.empty()) builder_.set_name(by, name);
+  renames_[old] = by;
 }
 
 void Sweep::append(Node n) {
@@ -190,7 +202,7 @@ Status Sweep::walk(const std::vector<Node>& nodes, const Visit& visit) {
   for (const Node& original : nodes) {
     Node n = original;
     for (ValueId& v : n.inputs) {
-      if (v != graph::kNoValue) v = renamed(v);
+      if (v != kNoValue) v = renamed(v);
     }
     TRY(with_new_regions(n, visit));
     const size_t before = builder_.current_nodes().size();
@@ -203,7 +215,7 @@ Status Sweep::walk(const std::vector<Node>& nodes, const Visit& visit) {
   return ok();
 }
 
-Result<graph::FunctionPtr> Sweep::run(const Visit& visit) {
+Result<FunctionPtr> Sweep::run(const Visit& visit) {
   TRY(walk(f_->nodes, visit));
   if (!changed_) return f_;
   std::vector<ValueId> results;

@@ -8,10 +8,6 @@
 namespace pliant::passes {
 namespace {
 
-using graph::Attrs;
-using graph::Node;
-using graph::ValueId;
-
 // For a product of two factors, the pair in both orders: `x` the input, `f` the other.
 struct Pair {
   ValueId x, f;
@@ -45,7 +41,7 @@ bool is_cubic(const Sweep& s, ValueId v, ValueId x) {
     if (!is_near(p.number, 0.044715)) continue;
     if (p.factors == std::vector<ValueId>{x, x, x}) return true;
     // x² shared with something else counts as one factor.
-    ValueId square = p.factors.size() == 2 ? p.factors[p.factors[0] == x ? 1 : 0] : graph::kNoValue;
+    ValueId square = p.factors.size() == 2 ? p.factors[p.factors[0] == x ? 1 : 0] : kNoValue;
     const Node* mul = def_of(s, square, "math.mul");
     if (mul != nullptr && mul->inputs == std::vector<ValueId>{x, x}) return true;
     const Node* pow = p.factors.size() == 1 ? def_of(s, p.factors[0], "math.pow") : nullptr;

@@ -7,9 +7,6 @@
 namespace pliant::passes {
 namespace {
 
-using graph::Node;
-using graph::ValueId;
-
 // The operand, where it has the result's type: a constant of a larger shape would broadcast it.
 RuleResult operand(Sweep& s, const Node& n, std::optional<ValueId> v) {
   return v && s.type(*v) == s.type(n.outputs[0]) ? v : no_match();
@@ -77,7 +74,7 @@ RuleResult constant_chain(Sweep& s, const Node& n) {
 // Dividing by a power of two is multiplying by its inverse.
 RuleResult divide_by_power_of_two(Sweep& s, const Node& n) {
   if (!is_float_tensor(s, n.outputs[0])) return no_match();
-  graph::ConstantPtr c = s.constant(n.inputs[1]);
+  ConstantPtr c = s.constant(n.inputs[1]);
   auto divisor = c ? uniform_value(*c) : std::nullopt;
   int exponent = 0;
   if (!divisor || std::abs(std::frexp(*divisor, &exponent)) != 0.5 || std::abs(exponent) > 12) return no_match();

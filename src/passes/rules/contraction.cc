@@ -7,10 +7,6 @@
 namespace pliant::passes {
 namespace {
 
-using graph::Dim;
-using graph::Node;
-using graph::ValueId;
-
 // A transpose that brings another axis to the end from the place before it is left to the product, which reads either way.
 // One outside of the product's region may be there to be done once; of a constant it is done when that is packed.
 RuleResult transposed_operand(Sweep& s, const Node& n) {
@@ -23,7 +19,7 @@ RuleResult transposed_operand(Sweep& s, const Node& n) {
     size_t rank = perm.size();
     if (rank < 2 || perm[rank - 2] != static_cast<int64_t>(rank) - 1) continue;
     std::swap(perm[rank - 2], perm[rank - 1]);
-    graph::Attrs attrs = n.attrs;
+    Attrs attrs = n.attrs;
     attrs.set(flag, !n.attrs.bool_or(flag, false));
     std::vector<ValueId> inputs = n.inputs;
     LocPtr loc = fused_loc({transpose, &n});
@@ -40,7 +36,7 @@ RuleResult padded_input(Sweep& s, const Node& n) {
   if (pad == nullptr || pad->attrs.string_or("mode", "constant") != "constant" ||
       n.attrs.string_or("auto_pad", "notset") != "notset")
     return no_match();
-  if (pad->inputs.size() > 1 && pad->inputs[1] != graph::kNoValue && number_of(s, pad->inputs[1]) != 0) return no_match();
+  if (pad->inputs.size() > 1 && pad->inputs[1] != kNoValue && number_of(s, pad->inputs[1]) != 0) return no_match();
   size_t rank = s.tensor(n.inputs[0])->shape.size(), spatial = rank - 2;
   size_t first = n.attrs.string_or("layout", "NCHW") == "NCHW" ? 2 : 1;
   std::vector<Dim> pads = dims_of(pad->attrs, "pads", s.ctx());
@@ -56,7 +52,7 @@ RuleResult padded_input(Sweep& s, const Node& n) {
     own[k] = own[k] + pads[first + k];
     own[spatial + k] = own[spatial + k] + pads[rank + first + k];
   }
-  graph::Attrs attrs = n.attrs;
+  Attrs attrs = n.attrs;
   attrs.set("pads", own);
   std::vector<ValueId> inputs = n.inputs;
   inputs[0] = pad->inputs[0];

@@ -7,20 +7,17 @@
 
 namespace pliant::passes {
 
-using graph::Node;
-using graph::ValueId;
-
 const Node* def_of(const Sweep& s, ValueId v, const char* op) {
-  const Node* n = v == graph::kNoValue ? nullptr : s.def(v);
+  const Node* n = v == kNoValue ? nullptr : s.def(v);
   return n != nullptr && n->op == op ? n : nullptr;
 }
 
 const Node* only_def_of(const Sweep& s, ValueId v, const char* op) {
-  return v != graph::kNoValue && s.used_once(v) ? def_of(s, v, op) : nullptr;
+  return v != kNoValue && s.used_once(v) ? def_of(s, v, op) : nullptr;
 }
 
 std::optional<double> number_of(const Sweep& s, ValueId v) {
-  graph::ConstantPtr c = s.constant(v);
+  ConstantPtr c = s.constant(v);
   return c ? uniform_value(*c) : std::nullopt;
 }
 
@@ -32,7 +29,7 @@ bool is_number(const Sweep& s, ValueId v, double number) {
 }
 
 bool is_float_tensor(const Sweep& s, ValueId v) {
-  const graph::TensorType* t = s.tensor(v);
+  const TensorType* t = s.tensor(v);
   return t != nullptr && is_float(t->dtype);
 }
 
@@ -48,7 +45,7 @@ namespace {
 
 // A constant of more elements than the product would broadcast it, so it counts as a number only with one.
 std::optional<double> single_number(const Sweep& s, ValueId v) {
-  graph::ConstantPtr c = s.constant(v);
+  ConstantPtr c = s.constant(v);
   return c && element_count(*c) == 1 ? uniform_value(*c) : std::nullopt;
 }
 

@@ -8,27 +8,27 @@
 namespace pliant::passes {
 
 // The node of operator `op` that defines `v`, or null.
-const graph::Node* def_of(const Sweep& s, graph::ValueId v, const char* op);
+const Node* def_of(const Sweep& s, ValueId v, const char* op);
 // The same when nothing else uses `v`.
-const graph::Node* only_def_of(const Sweep& s, graph::ValueId v, const char* op);
+const Node* only_def_of(const Sweep& s, ValueId v, const char* op);
 // The number that every element of the constant `v` is, or nothing.
-std::optional<double> number_of(const Sweep& s, graph::ValueId v);
+std::optional<double> number_of(const Sweep& s, ValueId v);
 // True when `v` is this constant to single precision.
-bool is_number(const Sweep& s, graph::ValueId v, double number);
+bool is_number(const Sweep& s, ValueId v, double number);
 bool is_near(double a, double b);
-bool is_float_tensor(const Sweep& s, graph::ValueId v);
-LocPtr fused_loc(std::initializer_list<const graph::Node*> nodes);
+bool is_float_tensor(const Sweep& s, ValueId v);
+LocPtr fused_loc(std::initializer_list<const Node*> nodes);
 
 // A product seen through multiplications and divisions by constants that nothing else uses.
 struct Product {
   double number = 1;
-  std::vector<graph::ValueId> factors;  // sorted
+  std::vector<ValueId> factors;  // sorted
   std::vector<LocPtr> locs;
 };
-Product product_of(const Sweep& s, graph::ValueId v);
+Product product_of(const Sweep& s, ValueId v);
 // For a node that is not in the function yet.
-Product product_of(const Sweep& s, const graph::Node& n);
+Product product_of(const Sweep& s, const Node& n);
 // The other operand when one operand of the commutative node is this number.
-std::optional<graph::ValueId> other_than(const Sweep& s, const graph::Node& n, double number);
+std::optional<ValueId> other_than(const Sweep& s, const Node& n, double number);
 
 }  // namespace pliant::passes

@@ -8,10 +8,6 @@
 namespace pliant::passes {
 namespace {
 
-using graph::Dim;
-using graph::Node;
-using graph::ValueId;
-
 bool all_are(const std::vector<Dim>& dims, int64_t value) {
   return std::all_of(dims.begin(), dims.end(), [&](Dim d) { return d.is_const(value); });
 }
@@ -48,7 +44,7 @@ RuleResult transpose_of_transpose(Sweep& s, const Node& n) {
 
 // When only axes of size 1 change places no element moves.
 RuleResult transpose_of_ones(Sweep& s, const Node& n) {
-  const graph::Shape& x = s.tensor(n.inputs[0])->shape;
+  const Shape& x = s.tensor(n.inputs[0])->shape;
   int64_t before = -1;
   for (int64_t axis : n.attrs.ints_or("perm", {})) {
     if (x[static_cast<size_t>(axis)].is_const(1)) continue;
@@ -102,7 +98,7 @@ RuleResult concat_of_concat(Sweep& s, const Node& n) {
 
 // The one position that a gather reads where it is a number or a dim, not wrapped.
 std::optional<Dim> position_of(Sweep& s, ValueId indices) {
-  if (graph::ConstantPtr c = s.constant(indices)) {
+  if (ConstantPtr c = s.constant(indices)) {
     if (element_count(*c) != 1) return std::nullopt;
     return s.ctx().constant(static_cast<int64_t>(*uniform_value(*c)));
   }
@@ -117,17 +113,17 @@ std::optional<Dim> position_of(Sweep& s, ValueId indices) {
 // the gather, which reports them.
 RuleResult gather_of_one(Sweep& s, const Node& n) {
   std::optional<Dim> index = position_of(s, n.inputs[1]);
-  const graph::TensorType* x = s.tensor(n.inputs[0]);
+  const TensorType* x = s.tensor(n.inputs[0]);
   if (!index || x->shape.empty()) return no_match();
   int64_t axis = n.attrs.int_or("axis", 0);
   if (axis < 0) axis += static_cast<int64_t>(x->shape.size());
   Dim size = x->shape[static_cast<size_t>(axis)];
   Dim first = s.ctx().proves_less(*index, s.ctx().constant(0)) ? size + *index : *index;
   if (!s.ctx().proves_less_equal(s.ctx().constant(0), first) || !s.ctx().proves_less(first, size)) return no_match();
-  graph::Attrs attrs{
+  Attrs attrs{
       {"starts", std::vector<Dim>{first}}, {"ends", std::vector<Dim>{first + 1}}, {"axes", std::vector<int64_t>{axis}}};
   ValueId slice = TRY(s.make("array.slice", std::move(attrs), {n.inputs[0]}, n.loc));
-  graph::Shape shape = s.tensor(n.outputs[0])->shape;
+  Shape shape = s.tensor(n.outputs[0])->shape;
   return std::optional(TRY(s.make("array.reshape", {{"shape", std::move(shape)}}, {slice}, n.loc)));
 }
 

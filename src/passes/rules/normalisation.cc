@@ -8,9 +8,6 @@
 namespace pliant::passes {
 namespace {
 
-using graph::Node;
-using graph::ValueId;
-
 // The first of the last axes that the node reduces with keepdims; nothing when it reduces others.
 std::optional<int64_t> trailing_axis(const Sweep& s, const Node& reduction) {
   if (!reduction.attrs.bool_or("keepdims", true)) return std::nullopt;
@@ -77,7 +74,7 @@ RuleResult layer_norm_divided(Sweep& s, const Node& n) {
 // The argument of 1 / sqrt(…).
 std::optional<ValueId> inverse_root(const Sweep& s, ValueId v) {
   if (const Node* r = def_of(s, v, "math.rsqrt")) return r->inputs[0];
-  ValueId root = graph::kNoValue;
+  ValueId root = kNoValue;
   if (const Node* r = def_of(s, v, "math.recip")) root = r->inputs[0];
   if (const Node* d = def_of(s, v, "math.div"); d != nullptr && is_number(s, d->inputs[0], 1)) root = d->inputs[1];
   const Node* sqrt = def_of(s, root, "math.sqrt");
@@ -100,11 +97,11 @@ Result<std::optional<ValueId>> absorb(Sweep& s, const Node& n, size_t slot) {
   for (size_t k : {size_t{0}, size_t{1}}) {
     const Node* norm = only_def_of(s, n.inputs[k], "nn.layer_norm");
     ValueId other = n.inputs[1 - k];
-    const graph::TensorType* t = s.tensor(other);
+    const TensorType* t = s.tensor(other);
     if (norm == nullptr || norm->outputs.size() != 1 || norm->inputs.size() != slot || t == nullptr ||
         t->dtype != DType::F32)
       continue;
-    const graph::Shape& x = s.tensor(norm->inputs[0])->shape;
+    const Shape& x = s.tensor(norm->inputs[0])->shape;
     int64_t axis = norm->attrs.int_or("axis", -1);
     size_t first = static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(x.size()) : axis);
     if (!std::equal(x.begin() + static_cast<std::ptrdiff_t>(first), x.end(), t->shape.begin(), t->shape.end())) continue;

@@ -8,11 +8,11 @@
 namespace pliant::passes {
 
 // The value that stands for output 0, or nothing when the rule does not fit. Nodes it appends without use are dropped later.
-using RuleResult = Result<std::optional<graph::ValueId>>;
+using RuleResult = Result<std::optional<ValueId>>;
 struct Rule {
   const char* name;
   const char* op;  // of the node that the rule looks at
-  RuleResult (*apply)(Sweep&, const graph::Node&);
+  RuleResult (*apply)(Sweep&, const Node&);
 };
 // One table a topic, src/passes/rules/<topic>.cc. Within a topic the first rule that fits wins.
 std::vector<Rule> activation_rules();     // gelu, silu, … written out
@@ -21,6 +21,6 @@ std::vector<Rule> contraction_rules();    // transposes and padding into contrac
 std::vector<Rule> movement_rules();       // transpose, reshape, slice, concat, …
 std::vector<Rule> normalisation_rules();  // layer norm and softmax written out
 
-inline std::optional<graph::ValueId> no_match() { return std::nullopt; }
+inline std::optional<ValueId> no_match() { return std::nullopt; }
 
 }  // namespace pliant::passes
