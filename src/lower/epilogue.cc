@@ -66,6 +66,23 @@ std::optional<Epilogue> make_epilogue(expr::Context& ctx, const StageList& list,
   return out;
 }
 
+Recast recast(expr::Context& ctx, const te::TensorDef& t, const te::Tensor& sum, const Epilogue& e,
+              const std::function<expr::DimMap(const te::Index&)>& map_of) {
+  te::Index at;
+  for (SymbolId v : sum->index) at.push_back(ctx.symbol_dim(v));
+  const expr::DimMap map = map_of(at);
+  Recast out{{sum, sum->body, {}, {}, false}, {}};
+  out.epilogue.outputs = e.outputs;
+  for (Scalar v : e.values)
+    out.epilogue.values.push_back(expr::substitute(
+        v, map, [&](Scalar l) { return l->tensor == t.id ? expr::make_load(ctx, sum->id, t.dtype, at) : l; }));
+  for (const std::vector<Dim>& index : e.index) {
+    std::vector<Dim>& moved = out.epilogue.index.emplace_back();
+    for (Dim d : index) moved.push_back(expr::substitute(d, map));
+  }
+  return out;
+}
+
 Scalar flat_epilogue(expr::Context& ctx, Scalar value, const te::TensorDef& root, expr::TensorId acc,
                      const ShapeTable& shapes) {
   return expr::substitute(value, {}, [&](Scalar l) {

@@ -14,7 +14,8 @@ namespace pliant::lower {
 
 namespace {
 
-constexpr int64_t kMostPhases = 64;
+constexpr size_t kMostPhases = 64;
+constexpr int64_t kMostRests = 4096;  // of one axis
 
 // One axis of the output in steps of `stride`, with the axis of the reduction that is tied to it.
 struct Phased {
@@ -42,7 +43,7 @@ std::optional<std::pair<Dim, int64_t>> multiple_of(Scalar term) {
 
 std::optional<Phased> phased_axis(expr::Context& ctx, const te::TensorDef& t, Scalar term) {
   auto multiple = multiple_of(term);
-  if (!multiple || multiple->second < 2) return std::nullopt;
+  if (!multiple || multiple->second < 2 || multiple->second > kMostRests) return std::nullopt;
   auto [e, stride] = *multiple;
   // The one variable of `vars` in e, and its coefficient.
   auto only = [&](const std::vector<SymbolId>& vars) -> std::optional<std::pair<size_t, int64_t>> {
@@ -64,18 +65,49 @@ std::optional<Phased> phased_axis(expr::Context& ctx, const te::TensorDef& t, Sc
                 k->second, rest.const_value()};
 }
 
-// Whether the windows of the inputs lie side by side and cover the output: the tap is the rest of the position.
-bool tiles_output(expr::Context& ctx, const te::TensorDef& t, const std::vector<Phased>& axes) {
-  return std::all_of(axes.begin(), axes.end(), [&](const Phased& x) {
-    return x.taps == x.stride && (x.by_output - 1) % x.stride == 0 && (x.by_tap + 1) % x.stride == 0 &&
-           x.rest % x.stride == 0 && ctx.divisible(t.shape[x.output], x.stride);
-  });
+// Rests that follow each other, with taps that do as well, so that all read the same inputs: one sum computes them together.
+struct Run {
+  int64_t rest, count;  // the rests
+  int64_t tap, taps;    // the first tap of the first rest, and how many each has; the next rest begins `slope` taps later
+  Dim size;             // outputs at each rest
+};
+
+// Where the tap moves by this with the output, both reach the same input.
+std::optional<int64_t> slope_of(const Phased& x) {
+  if (x.by_tap == 0 || x.by_output % x.by_tap != 0) return std::nullopt;
+  return -x.by_output / x.by_tap;
+}
+int64_t distance_of_taps(const Phased& x) { return x.stride / std::gcd(x.by_tap, x.stride); }
+
+std::vector<Run> runs_of(expr::Context& ctx, const te::TensorDef& t, const Phased& x) {
+  const Dim size = t.shape[x.output];
+  const bool whole = ctx.divisible(size, x.stride);
+  const int64_t apart = distance_of_taps(x);
+  const auto slope = slope_of(x);
+  std::vector<Run> out;
+  for (int64_t rest = 0; rest < x.stride; ++rest) {
+    int64_t k = 0;
+    while (k < apart && (x.by_output * rest + x.by_tap * k + x.rest) % x.stride != 0) ++k;
+    Run run{rest, 1, k, k == apart || k >= x.taps ? 0 : (x.taps - k + apart - 1) / apart, {}};
+    run.size = whole ? floordiv(size, x.stride) : ceildiv(max(ctx.constant(0), size - rest), x.stride);
+    if (!out.empty()) {
+      Run& last = out.back();
+      const bool follows = run.taps == 0 || (slope && run.tap == last.tap + *slope * last.count);
+      if (follows && run.taps == last.taps && run.size == last.size) {
+        ++last.count;
+        continue;
+      }
+    }
+    out.push_back(run);
+  }
+  return out;
 }
 
 struct Phases {
   size_t root;
-  Scalar guard, body;  // what is left of the guard, null where nothing is
-  std::vector<Phased> axes;
+  Scalar guard, body;        // what is left of the guard, null where nothing is
+  std::vector<Phased> axes;  // in the order of the output's
+  std::vector<std::vector<Run>> runs;
 };
 
 std::optional<Phases> find_phases(const Problem& p, const StageList& list) {
@@ -88,122 +120,84 @@ std::optional<Phases> find_phases(const Problem& p, const StageList& list) {
     if (is_arg(t.combiner) || !make_epilogue(p.ctx, list, i)) return std::nullopt;
     Guarded g = split_guard(p.ctx, s.body, t.combiner, t.accumulate);
     if (!g.guard) return std::nullopt;
-    Phases out{i, {}, g.body, {}};
-    int64_t count = 1;
+    Phases out{i, {}, g.body, {}, {}};
     for (Scalar term : conjuncts_of(g.guard)) {
       if (auto axis = phased_axis(p.ctx, t, term)) {
         for (const Phased& other : out.axes)
           if (other.output == axis->output || other.tap == axis->tap) return std::nullopt;
-        count = std::min(kMostPhases + 1, count * std::min(axis->stride, kMostPhases + 1));
         out.axes.push_back(*axis);
       } else {
         out.guard = out.guard ? expr::logical_and(out.guard, term) : term;
       }
     }
     if (out.axes.empty()) return std::nullopt;
-    if (count > kMostPhases && !tiles_output(p.ctx, t, out.axes)) return std::nullopt;
+    std::sort(out.axes.begin(), out.axes.end(), [](const Phased& a, const Phased& b) { return a.output < b.output; });
+    size_t count = 1;
+    for (const Phased& axis : out.axes) {
+      out.runs.push_back(runs_of(p.ctx, t, axis));
+      count *= out.runs.back().size();
+      if (count > kMostPhases) return std::nullopt;
+    }
     return out;
   }
   return std::nullopt;
 }
 
-// The sum over the outputs that leave `rests`, with what is done to it.
-struct Phase {
-  Stage stage;
-  Epilogue epilogue;
-};
-// `sum` in the place of `t`, whose index `map_of` gives for one of `sum`.
-Phase finish_phase(expr::Context& ctx, const te::TensorDef& t, const te::Tensor& sum, const Epilogue& e,
-                   const std::function<expr::DimMap(const te::Index&)>& map_of) {
-  te::Index at;
-  for (SymbolId v : sum->index) at.push_back(ctx.symbol_dim(v));
-  const expr::DimMap map = map_of(at);
-  Phase out{{sum, sum->body, {}, {}, false}, {}};
-  out.epilogue.outputs = e.outputs;
-  for (Scalar v : e.values)
-    out.epilogue.values.push_back(expr::substitute(
-        v, map, [&](Scalar l) { return l->tensor == t.id ? expr::make_load(ctx, sum->id, t.dtype, at) : l; }));
-  for (const std::vector<Dim>& index : e.index) {
-    std::vector<Dim>& moved = out.epilogue.index.emplace_back();
-    for (Dim d : index) moved.push_back(expr::substitute(d, map));
-  }
-  return out;
-}
-
-Phase make_phase(const Problem& p, const Stage& s, const Phases& phases, const Epilogue& e,
-                 const std::vector<int64_t>& rests) {
+// The sum over the outputs of one run for each axis, with what is done to it.
+// Runs of several rests are axes of the sum, in front. With `merges` the innermost is one with the last axis, of known size,
+// so that few channels make a vector together.
+Recast make_phase(const Problem& p, const Stage& s, const Phases& phases, const Epilogue& e, const std::vector<Run>& runs,
+                  bool merges) {
   expr::Context& ctx = p.ctx;
   const te::TensorDef& t = *s.tensor;
-  std::vector<Dim> shape = t.shape, extent = t.reduce_extent;
-  std::vector<int64_t> first(t.reduce_index.size(), 0), step(t.reduce_index.size(), 1);
-  for (size_t a = 0; a < phases.axes.size(); ++a) {
-    const Phased& x = phases.axes[a];
-    shape[x.output] = ceildiv(max(ctx.constant(0), t.shape[x.output] - rests[a]), x.stride);
-    int64_t apart = x.stride / std::gcd(x.by_tap, x.stride), k = 0;
-    auto exists = [&] { return (x.by_output * rests[a] + x.by_tap * k + x.rest) % x.stride == 0; };
-    while (k < apart && !exists()) ++k;
-    first[x.tap] = k;
-    step[x.tap] = apart;
-    extent[x.tap] = ctx.constant(k == apart || k >= x.taps ? 0 : (x.taps - k + apart - 1) / apart);
+  const Dim last = t.shape.back();
+  std::vector<Dim> shape, extent = t.reduce_extent;
+  for (size_t a = 0; a + (merges ? 1 : 0) < runs.size(); ++a)
+    if (runs[a].count > 1) shape.push_back(ctx.constant(runs[a].count));
+  const size_t front = shape.size();
+  shape.insert(shape.end(), t.shape.begin(), t.shape.end());
+  for (size_t a = 0; a < runs.size(); ++a) {
+    shape[front + phases.axes[a].output] = runs[a].size;
+    extent[phases.axes[a].tap] = ctx.constant(runs[a].taps);
   }
+  if (merges) shape.back() = last * runs.back().count;
+  // The position in its run, for each axis.
+  auto rests_of = [&](const te::Index& o) {
+    std::vector<Dim> rests;
+    for (size_t a = 0, at = 0; a < runs.size(); ++a) {
+      if (merges && a + 1 == runs.size())
+        rests.push_back(floordiv(o.back(), last));
+      else
+        rests.push_back(runs[a].count > 1 ? o[at++] : ctx.constant(0));
+    }
+    return rests;
+  };
   auto output_map = [&](const te::Index& o) {
     expr::DimMap map;
-    for (size_t i = 0; i < o.size(); ++i) map[t.index[i]] = o[i];
-    for (size_t a = 0; a < phases.axes.size(); ++a) {
+    for (size_t i = 0; i < t.index.size(); ++i) map[t.index[i]] = o[front + i];
+    if (merges) map[t.index.back()] = mod(o.back(), last);
+    std::vector<Dim> rests = rests_of(o);
+    for (size_t a = 0; a < runs.size(); ++a) {
       const Phased& x = phases.axes[a];
-      map[t.index[x.output]] = o[x.output] * x.stride + rests[a];
+      map[t.index[x.output]] = o[front + x.output] * x.stride + runs[a].rest + rests[a];
     }
     return map;
   };
   te::Tensor sum = p.te.reduce(t.name + "_phase", shape, extent, t.combiner, [&](const te::Index& o, const te::Index& r) {
     expr::DimMap map = output_map(o);
-    for (size_t i = 0; i < r.size(); ++i) map[t.reduce_index[i]] = r[i] * step[i] + first[i];
-    Scalar body = expr::substitute(phases.body, map);
-    if (!phases.guard) return body;
-    return expr::make_select(expr::substitute(phases.guard, map), expr::make_cast(t.accumulate, body),
-                             identity_of(ctx, t.combiner, t.accumulate));
-  });
-  return finish_phase(ctx, t, sum, e, output_map);
-}
-
-// One sum for all: the rests are axes of their own, in front; the innermost is one with the last axis where that has a
-// known size, so that few channels make a vector together.
-Phase make_tiled(const Problem& p, const Stage& s, const Phases& phases, const Epilogue& e) {
-  expr::Context& ctx = p.ctx;
-  const te::TensorDef& t = *s.tensor;
-  const Dim last = t.shape.back();
-  std::vector<Phased> axes = phases.axes;
-  std::sort(axes.begin(), axes.end(), [](const Phased& a, const Phased& b) { return a.output < b.output; });
-  const bool merges = last.is_const() && !last.is_const(0) && axes.back().output + 1 != t.shape.size();
-  const size_t front = axes.size() - (merges ? 1 : 0);
-  std::vector<Dim> shape, extent = t.reduce_extent;
-  for (size_t a = 0; a < front; ++a) shape.push_back(ctx.constant(axes[a].stride));
-  shape.insert(shape.end(), t.shape.begin(), t.shape.end());
-  for (const Phased& x : axes) {
-    shape[front + x.output] = floordiv(t.shape[x.output], x.stride);
-    extent[x.tap] = ctx.constant(1);
-  }
-  if (merges) shape.back() = last * axes.back().stride;
-  auto map_of = [&](const te::Index& o) {
-    expr::DimMap map;
-    for (size_t i = 0; i < t.index.size(); ++i) map[t.index[i]] = o[front + i];
-    if (merges) map[t.index.back()] = mod(o.back(), last);
-    for (size_t a = 0; a < axes.size(); ++a) {
-      Dim rest = a < front ? o[a] : floordiv(o.back(), last);
-      map[t.index[axes[a].output]] = o[front + axes[a].output] * axes[a].stride + rest;
-      map[t.reduce_index[axes[a].tap]] = rest;
+    for (size_t i = 0; i < r.size(); ++i) map[t.reduce_index[i]] = r[i];
+    std::vector<Dim> rests = rests_of(o);
+    for (size_t a = 0; a < runs.size(); ++a) {
+      const Phased& x = phases.axes[a];
+      Dim k = runs[a].taps == 1 ? ctx.constant(0) : r[x.tap] * distance_of_taps(x);
+      map[t.reduce_index[x.tap]] = k + runs[a].tap + rests[a] * slope_of(x).value_or(0);
     }
-    return map;
-  };
-  te::Tensor sum = p.te.reduce(t.name + "_tiled", shape, extent, t.combiner, [&](const te::Index& o, const te::Index& r) {
-    expr::DimMap map = map_of(o);
-    for (size_t i = 0; i < r.size(); ++i) map.emplace(t.reduce_index[i], r[i]);
     Scalar body = expr::substitute(phases.body, map);
     if (!phases.guard) return body;
     return expr::make_select(expr::substitute(phases.guard, map), expr::make_cast(t.accumulate, body),
                              identity_of(ctx, t.combiner, t.accumulate));
   });
-  return finish_phase(ctx, t, sum, e, map_of);
+  return recast(ctx, t, sum, e, output_map);
 }
 
 }  // namespace
@@ -223,26 +217,31 @@ Result<LoweredNode> lower_phases(const Problem& p, const StageList& list) {
     out.kernels.push_back(TRY(lower_single_stage(p, list, list.stages[i], temporaries)));
   }
   Epilogue e = *make_epilogue(p.ctx, list, phases.root);
-  auto lower = [&](const Phase& phase) -> Status {
-    StageList local = list;
-    local.add(phase.stage.tensor);
-    const bool has_taps = std::none_of(phase.stage.tensor->reduce_extent.begin(), phase.stage.tensor->reduce_extent.end(),
-                                       [](Dim d) { return d.is_const(0); });
-    if (has_taps && is_product(p, local, phase.stage, phase.epilogue))
-      return lower_product(p, local, phase.stage, phase.epilogue, temporaries, out);
-    out.kernels.push_back(TRY(lower_reduce_with(p, local, phase.stage, phase.epilogue, temporaries)));
+  auto lower = [&](const std::vector<Run>& runs) -> Status {
+    const Dim last = s.tensor->shape.back();
+    const bool has_taps = std::all_of(runs.begin(), runs.end(), [](const Run& r) { return r.taps > 0; });
+    const bool may_merge = has_taps && runs.back().count > 1 && last.is_const() && !last.is_const(0) &&
+                           phases.axes.back().output + 1 != s.tensor->shape.size();
+    for (bool merges : {true, false}) {
+      if (merges && !may_merge) continue;
+      Recast phase = make_phase(p, s, phases, e, runs, merges);
+      StageList local = list;
+      local.add(phase.stage.tensor);
+      if (has_taps && is_product(p, local, phase.stage, phase.epilogue))
+        return lower_product(p, local, phase.stage, phase.epilogue, temporaries, out);
+      if (merges) continue;
+      out.kernels.push_back(TRY(lower_reduce_with(p, local, phase.stage, phase.epilogue, temporaries)));
+    }
     return ok();
   };
-  if (tiles_output(p.ctx, *s.tensor, phases.axes)) {
-    TRY(lower(make_tiled(p, s, phases, e)));
-    return out;
-  }
-  std::vector<int64_t> rests(phases.axes.size(), 0);
+  std::vector<size_t> picks(phases.axes.size(), 0);
   for (;;) {
-    TRY(lower(make_phase(p, s, phases, e, rests)));
+    std::vector<Run> runs;
+    for (size_t a = 0; a < picks.size(); ++a) runs.push_back(phases.runs[a][picks[a]]);
+    TRY(lower(runs));
     size_t a = 0;
-    while (a < rests.size() && ++rests[a] == phases.axes[a].stride) rests[a++] = 0;
-    if (a == rests.size()) return out;
+    while (a < picks.size() && ++picks[a] == phases.runs[a].size()) picks[a++] = 0;
+    if (a == picks.size()) return out;
   }
 }
 
