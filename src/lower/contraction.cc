@@ -6,6 +6,7 @@
 #include "lower/blocked.h"
 #include "lower/epilogue.h"
 #include "lower/few_rows.h"
+#include "lower/groups.h"
 #include "lower/padding.h"
 #include "lower/stage_kernels.h"
 #include "lower/strip.h"
@@ -99,15 +100,29 @@ void order_reduction(expr::Context& ctx, Factors& f) {
   std::stable_sort(f.reduce.begin(), f.reduce.end(), [&](const Loop& x, const Loop& y) { return stride(x) > stride(y); });
 }
 
-}  // namespace
-
-bool is_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e) {
+bool is_plain_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e) {
   const te::TensorDef& t = *s.tensor;
   if (t.kind != te::Kind::Reduce || t.combiner != te::Combiner::Sum) return false;
   Guarded g = split_guard(p.ctx, s.body, t.combiner, t.accumulate);
   if (g.guard && !make_padded(p, s)) return false;
   auto factors = make_factors(p, t, g.body, e, list.shapes);
   return factors && !(factors->row.extent.is_const(1) && only_slides(s, t.index.back()));
+}
+
+// `list` with the sum that stands for a stage of it.
+StageList with_sum(const StageList& list, const Recast& sum) {
+  StageList out = list;
+  out.add(sum.stage.tensor);
+  return out;
+}
+
+}  // namespace
+
+bool is_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e) {
+  if (is_plain_product(p, list, s, e)) return true;
+  if (s.tensor->kind != te::Kind::Reduce || s.tensor->combiner != te::Combiner::Sum) return false;
+  auto groups = split_groups(p, s, e);
+  return groups && is_plain_product(p, with_sum(list, *groups), groups->stage, groups->epilogue);
 }
 
 void add_params(Signature& signature, const Factors& f, const std::vector<te::Tensor>& outputs) {
@@ -146,6 +161,8 @@ std::optional<size_t> find_contraction(const Problem& p, const StageList& list) 
 Status lower_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e, Temporaries& temporaries,
                      LoweredNode& out) {
   expr::Context& ctx = p.ctx;
+  if (auto groups = split_groups(p, s, e); groups && !is_plain_product(p, list, s, e))
+    return lower_product(p, with_sum(list, *groups), groups->stage, groups->epilogue, temporaries, out);
   StageList local = list;
   Scalar body = s.body;
   if (auto padded = make_padded(p, s)) {

@@ -339,8 +339,10 @@ Result<LoweredKernel> lower_tiles(const Problem& p, const StageList& list, const
   t.lanes = p.target.vector_bytes / byte_size(sum.accumulate);
   t.mr = p.target.tile_rows;
   t.nr = t.lanes * p.target.tile_vectors;
+  // Half a vector costs no more than a whole one, on some machines half as much.
+  const int64_t narrowest = operand == Operand::Panel ? t.lanes : std::max<int64_t>(1, t.lanes / 2);
   if (auto upper = const_upper(ctx, t.f.col.extent))
-    while (t.nr > t.lanes && t.nr / 2 >= *upper) t.nr /= 2;
+    while (t.nr > narrowest && t.nr / 2 >= *upper) t.nr /= 2;
   // One row: more columns instead, so that their sums do not wait for each other.
   if (t.f.row.extent.is_const(1) && operand == Operand::Packed)
     while (t.nr < t.lanes * kVectorsOfOneRow && ctx.divisible(t.f.col.extent, 2 * t.nr)) t.nr *= 2;
