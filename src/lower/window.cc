@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "loop/walk.h"
 #include "lower/padding.h"
 
 namespace pliant::lower {
@@ -28,35 +29,98 @@ Scalar conjunction(const std::vector<Scalar>& terms) {
   return all;
 }
 
-// Whether every uniform guard term holds for all taps and all `rows` rows from `row` on; null when that cannot be written
-// down.
-Scalar interior_condition(const Tile& t, Dim row, int64_t rows) {
+// `term` as slack >= 0; nothing where it says anything else.
+std::optional<Dim> slack_of(Scalar term) {
+  if (term->kind != expr::ScalarKind::Binary) return std::nullopt;
+  const bool strict = term->binary() == expr::BinaryOp::Lt;
+  if (!strict && term->binary() != expr::BinaryOp::Le) return std::nullopt;
+  if (term->args[0]->dtype != DType::I64) return std::nullopt;
+  auto side = [](Scalar s) -> std::optional<Dim> {
+    if (s->kind == expr::ScalarKind::Index) return s->index[0];
+    if (s->kind == expr::ScalarKind::Const)
+      return s->ctx ? std::optional<Dim>(s->ctx->constant(static_cast<int64_t>(s->bits))) : std::nullopt;
+    return std::nullopt;
+  };
+  auto a = side(term->args[0]), b = side(term->args[1]);
+  if (!a || !b) return std::nullopt;
+  return strict ? *b - *a - 1 : *b - *a;
+}
+
+// Whether every term of `terms` holds for all taps and all `rows` rows from `row` on; null when that cannot be written down.
+Scalar interior_condition(const Tile& t, const std::vector<Scalar>& terms, Dim row, int64_t rows) {
   expr::Context& ctx = t.w.ctx;
   std::vector<Loop> taps = t.w.reduce;
   Dim r = ctx.index_symbol("r", ctx.constant(rows));
   taps.push_back({*r.as_symbol(), ctx.constant(rows)});
   Scalar all;
-  for (Scalar term : t.uniform) {
-    if (term->kind != expr::ScalarKind::Binary) return {};
-    bool strict = term->binary() == expr::BinaryOp::Lt;
-    if (!strict && term->binary() != expr::BinaryOp::Le) return {};
-    if (term->args[0]->dtype != DType::I64) return {};
-    auto side = [](Scalar s) -> std::optional<Dim> {
-      if (s->kind == expr::ScalarKind::Index) return s->index[0];
-      if (s->kind == expr::ScalarKind::Const)
-        return s->ctx ? std::optional<Dim>(s->ctx->constant(static_cast<int64_t>(s->bits))) : std::nullopt;
-      return std::nullopt;
-    };
-    auto a = side(term->args[0]), b = side(term->args[1]);
-    if (!a || !b) return {};
-    Dim slack = *b - *a;
-    if (t.w.row) slack = expr::substitute(slack, {{t.w.row->var, row + r}});
-    auto bounds = window_of(ctx, slack, taps);
+  for (Scalar term : terms) {
+    auto slack = slack_of(term);
+    if (!slack) return {};
+    if (t.w.row) slack = expr::substitute(*slack, {{t.w.row->var, row + r}});
+    auto bounds = window_of(ctx, *slack, taps);
     if (!bounds) return {};
-    Scalar holds = expr::less_equal(ctx.constant(strict ? 1 : 0), bounds->lowest);
+    Scalar holds = expr::less_equal(ctx.constant(0), bounds->lowest);
     all = all ? expr::logical_and(all, holds) : holds;
   }
   return all;
+}
+
+// The taps of one reduction loop that terms of the guard leave, where the terms use no other loop's variable.
+struct Clip {
+  Dim first, end;
+};
+struct Clipped {
+  std::vector<std::optional<Clip>> clips;  // one a reduction loop
+  std::vector<Scalar> rest;                // the terms that are still to be asked at each tap
+};
+Clipped clip_taps(const Tile& t) {
+  expr::Context& ctx = t.w.ctx;
+  Clipped out{std::vector<std::optional<Clip>>(t.w.reduce.size()), {}};
+  for (Scalar term : t.uniform) {
+    auto slack = slack_of(term);
+    std::optional<size_t> only;
+    bool several = !slack || (t.w.row && expr::uses_symbol(term, t.w.row->var));
+    for (size_t i = 0; i < t.w.reduce.size() && !several; ++i) {
+      if (!expr::uses_symbol(term, t.w.reduce[i].var)) continue;
+      several = only.has_value();
+      only = i;
+    }
+    auto c = only && !several ? expr::coefficient_of(*slack, t.w.reduce[*only].var) : std::nullopt;
+    if (!c || !c->is_const()) {
+      out.rest.push_back(term);
+      continue;
+    }
+    const Loop& l = t.w.reduce[*only];
+    const Dim at_zero = expr::substitute(*slack, {{l.var, ctx.constant(0)}});
+    std::optional<Clip>& clip = out.clips[*only];
+    if (!clip) clip = Clip{ctx.constant(0), l.extent};
+    if (c->const_value() > 0)
+      clip->first = max(clip->first, ceildiv(-at_zero, c->const_value()));
+    else
+      clip->end = min(clip->end, floordiv(at_zero, -c->const_value()) + 1);
+  }
+  return out;
+}
+
+loop::StmtPtr make_clipped(expr::Context& ctx, const Loop& l, const Clip& clip, loop::StmtPtr body) {
+  expr::SymbolInfo info;
+  info.name = "first";
+  if (l.extent.is_const()) info.hi = std::max<int64_t>(0, l.extent.const_value());
+  const Dim first = ctx.symbol(std::move(info));
+  Dim i = ctx.index_symbol("k", clip.end - first);
+  body =
+      loop::make_for(*i.as_symbol(), clip.end - first, loop::ForKind::Serial, loop::substitute(body, {{l.var, first + i}}));
+  return loop::make_let(*first.as_symbol(), clip.first, body);
+}
+
+// Few taps are unrolled together where no bound is asked.
+bool is_small_window(const Window& w) {
+  int64_t taps = 1;
+  for (const Loop& l : w.reduce) {
+    if (!l.extent.is_const() || l.extent.const_value() > kSlidingTaps) return false;
+    taps *= l.extent.const_value();
+  }
+  return taps <= kSlidingTaps;
 }
 
 // `rows` by `wide` outputs from (row, column) on; valid: how many columns exist, null for all.
@@ -87,7 +151,8 @@ loop::StmtPtr make_tile(const Tile& t, Dim row, int64_t rows, Dim column, int64_
   };
   loop::StmtPtr init = over_rows(
       for_tile(masked, [&](Dim i, const expr::DimMap&, Dim) { return loop::make_store(acc.id, {i}, identity); }), {});
-  auto taps = [&](Scalar guard) {
+  // Taps under `guard`, of which `clipped` leaves some.
+  auto taps = [&](Scalar guard, const Clipped* clipped) {
     auto lanes = for_tile(masked, [&](Dim i, const expr::DimMap& at, Dim) {
       loop::StmtPtr st =
           loop::make_store(acc.id, {i}, expr::make_cast(w.sum.accumulate, expr::substitute(t.body, at)), kind);
@@ -97,9 +162,14 @@ loop::StmtPtr make_tile(const Tile& t, Dim row, int64_t rows, Dim column, int64_
     int64_t unrolled = 1;
     for (size_t i = w.reduce.size(); i-- > 0;) {
       const Loop& l = w.reduce[i];
-      bool innermost = i + 1 == w.reduce.size(), unroll = l.extent.is_const() && !guard && unrolled > 0;
+      if (clipped && clipped->clips[i]) {
+        st = make_clipped(ctx, l, *clipped->clips[i], st);
+        unrolled = 0;
+        continue;
+      }
+      bool innermost = i + 1 == w.reduce.size(), unroll = l.extent.is_const() && unrolled > 0;
       if (unroll) unrolled *= l.extent.const_value();
-      unroll = unroll && (innermost ? unrolled <= kUnrolledTaps : w.slides && unrolled <= kSlidingTaps);
+      unroll = unroll && (innermost ? unrolled <= kUnrolledTaps : !guard && w.slides && unrolled <= kSlidingTaps);
       if (!unroll) unrolled = 0;
       st = loop::make_for(l.var, l.extent, unroll ? loop::ForKind::Unroll : loop::ForKind::Serial, st);
     }
@@ -107,11 +177,16 @@ loop::StmtPtr make_tile(const Tile& t, Dim row, int64_t rows, Dim column, int64_
   };
   loop::StmtPtr sum;
   if (t.uniform.empty()) {
-    sum = taps({});
+    sum = taps({}, nullptr);
   } else {
-    Scalar inside = interior_condition(t, row, rows);
-    sum = taps(conjunction(t.uniform));
-    if (inside) sum = loop::make_if(inside, taps({}), sum);
+    const Clipped clipped = clip_taps(t);
+    sum = taps(conjunction(clipped.rest), &clipped);
+    Scalar inside = clipped.rest.empty() ? Scalar() : interior_condition(t, clipped.rest, row, rows);
+    if (inside) sum = loop::make_if(inside, taps({}, &clipped), sum);
+    if (w.slides && is_small_window(w)) {
+      inside = interior_condition(t, t.uniform, row, rows);
+      if (inside) sum = loop::make_if(inside, taps({}, nullptr), sum);
+    }
   }
   loop::StmtPtr store =
       over_rows(for_tile(bool(valid), [&](Dim i, const expr::DimMap& at,
