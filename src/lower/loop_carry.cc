@@ -80,7 +80,8 @@ bool RegionLowering::updates_in_place(const graph::Region& r, const Carried& c) 
     if (producer && uses) return false;
     if (!producer && std::find(n.outputs.begin(), n.outputs.end(), c.source) != n.outputs.end()) {
       if (!is_computed(r, c.source) || n.op == "core.if") return false;
-      if (n.op != "core.fused" && !n.regions.empty()) return false;
+      const ops::OpDef* op = ops::find_op(n.op);
+      if (n.op != "core.fused" && (!n.regions.empty() || !op || !op->compute)) return false;
       producer = &n;
       for (ValueId v : n.inputs)
         if (v != c.param && same.count(v)) return false;

@@ -70,10 +70,10 @@ Result<ValueId> Recurrence::of_direction(size_t i, int64_t d) {
 }
 
 Result<ValueId> Recurrence::gate(ValueId gates, int64_t k, int64_t count) {
-  return part(gates, -1, e_.ctx.constant(k * hidden_), e_.ctx.constant((k + count) * hidden_));
+  return part(gates, -1, hidden_ * k, hidden_ * (k + count));
 }
 Result<ValueId> Recurrence::row_gate(ValueId weights, int64_t k, int64_t count) {
-  return part(weights, 0, e_.ctx.constant(k * hidden_), e_.ctx.constant((k + count) * hidden_));
+  return part(weights, 0, hidden_ * k, hidden_ * (k + count));
 }
 
 Result<ValueId> Recurrence::stack(std::vector<ValueId> values, int64_t axis) {
@@ -140,7 +140,7 @@ Result<std::vector<Activation>> Recurrence::activations_of(int64_t d) const {
 
 Status Recurrence::read_attributes() {
   AttrReader a = e_.attr();
-  hidden_ = a.as_int("hidden");
+  hidden_ = a.as_dim("hidden");
   clip_ = a.as_float("clip");
   batch_major_ = a.as_bool("batch_major");
   quantizes_state_ = a.as_bool("quantizes_state");
@@ -149,20 +149,33 @@ Status Recurrence::read_attributes() {
     return e_.fail("bad-attribute", "there is no direction '" + way + "'");
   directions_ = way == "bidirectional" ? 2 : 1;
   only_reverse_ = way == "reverse";
-  for (size_t i : {size_t{0}, size_t{1}, size_t{2}, size_t{5}, size_t{6}})
-    if (input(i) != kNoValue && e_.type(input(i)).shape.size() != 3)
-      return e_.fail("shape-mismatch", "input " + std::to_string(i) + " of a recurrent layer must have rank 3");
-  for (size_t i : {size_t{1}, size_t{2}}) {
-    const graph::Shape& shape = e_.type(input(i)).shape;
-    TRY(require_equal(shape[0], e_.ctx.constant(directions_), "directions in the weights of a recurrent layer"));
-    TRY(require_equal(shape[1], e_.ctx.constant(cell_.gates * hidden_), "rows in the weights of a recurrent layer"));
-  }
-  TRY(require_equal(e_.type(input(2)).shape[2], e_.ctx.constant(hidden_),
-                    "columns in the recurrent weights and hidden size"));
-  for (size_t i : {size_t{5}, size_t{6}})
-    if (input(i) != kNoValue)
-      TRY(require_equal(e_.type(input(i)).shape[2], e_.ctx.constant(hidden_), "sizes of an initial state and hidden size"));
   return ok();
+}
+
+Status Recurrence::settle(size_t i, graph::Shape sizes, const std::string& name, const std::vector<std::string>& axes) {
+  if (input(i) == kNoValue) return ok();
+  const graph::Shape shape = e_.type(input(i)).shape;
+  if (shape.size() != sizes.size())
+    return e_.fail("shape-mismatch", "the " + name + " of a recurrent layer must have rank " + std::to_string(sizes.size()));
+  for (size_t a = 0; a < sizes.size(); ++a)
+    TRY(require_equal(shape[a], sizes[a], axes[a] + " in the " + name + " of a recurrent layer"));
+  if (shape != sizes) inputs_[i] = TRY(reshape(input(i), std::move(sizes)));
+  return ok();
+}
+
+// What is carried from step to step has one size only if that of each weight is known to fit it.
+Status Recurrence::settle_inputs() {
+  const Dim directions = e_.ctx.constant(directions_), rows = hidden_ * cell_.gates;
+  const std::vector<std::string> matrix{"directions", "rows", "columns"}, vector{"directions", "elements"};
+  TRY(settle(1, {directions, rows, features_}, "weights", matrix));
+  TRY(settle(2, {directions, rows, hidden_}, "recurrent weights", matrix));
+  TRY(settle(3, {directions, rows * 2}, "biases", vector));
+  graph::Shape state{directions, batch_, hidden_};
+  std::vector<std::string> axes{"directions", "sequences", "elements"};
+  if (batch_major_) std::swap(state[0], state[1]), std::swap(axes[0], axes[1]);
+  TRY(settle(5, state, "initial state", axes));
+  TRY(settle(6, state, "initial cell state", axes));
+  return settle(7, {directions, hidden_ * 3}, "peepholes", vector);
 }
 
 // The products with the input for all steps, [steps, batch, gates * hidden], with the biases that are added in every step.
@@ -181,11 +194,10 @@ Result<ValueId> Recurrence::input_products(ValueId x, int64_t d, Direction& dire
 
 Result<Recurrence::State> Recurrence::initial_state(int64_t d) {
   State s;
-  std::vector<Dim> shape{batch_, e_.ctx.constant(hidden_)};
+  std::vector<Dim> shape{batch_, hidden_};
   auto start = [&](size_t i) -> Result<ValueId> {
     if (!e_.has(i)) return e_.append("array.full", Attrs{{"shape", shape}}, {e_.scalar(dtype_, 0)});
     ValueId v = batch_major_ ? TRY(transpose(input(i), {1, 0, 2})) : input(i);
-    TRY(require_equal(e_.type(v).shape[1], batch_, "batches of a recurrent layer's initial state and input"));
     v = TRY(reshape(TRY(part(v, 0, e_.ctx.constant(d), e_.ctx.constant(d + 1))), shape));
     if (lengths_ == kNoValue) return v;
     // As onnxruntime has it, the last state of an empty sequence is zero.
@@ -209,7 +221,7 @@ Result<Recurrence::Run> Recurrence::run_direction(int64_t d, const Step& step) {
   ValueId products = TRY(input_products(x, d, direction));
   State start = TRY(initial_state(d));
   if (steps_.is_const(0)) {
-    std::vector<Dim> shape{steps_, batch_, ctx.constant(hidden_)};
+    std::vector<Dim> shape{steps_, batch_, hidden_};
     return Run{TRY(e_.append("array.full", Attrs{{"shape", shape}}, {e_.scalar(dtype_, 0)})), start};
   }
   ValueId nothing =
@@ -220,7 +232,7 @@ Result<Recurrence::Run> Recurrence::run_direction(int64_t d, const Step& step) {
     State old{carried[0], cell_.has_state ? carried[1] : kNoValue};
     Dim at = counts_down ? steps_ - 1 - t : t;
     ValueId gates = TRY(part(products, 0, at, at + 1));
-    gates = TRY(reshape(gates, {batch_, ctx.constant(cell_.gates * hidden_)}));
+    gates = TRY(reshape(gates, {batch_, hidden_ * cell_.gates}));
     State next = TRY(step(*this, direction, gates, old));
     ValueId out = next.h;
     if (by_length) {
@@ -238,7 +250,7 @@ Result<Recurrence::Run> Recurrence::run_direction(int64_t d, const Step& step) {
   LoopValues loop = TRY(append_loop(e_.builder, ctx, spec, body, e_.node.loc));
   Run run{loop.scans[0], {loop.carried[0], cell_.has_state ? loop.carried[1] : kNoValue}};
   // A loop that may count below zero has steps of another name.
-  run.y = TRY(reshape(run.y, {steps_, batch_, ctx.constant(hidden_)}));
+  run.y = TRY(reshape(run.y, {steps_, batch_, hidden_}));
   if (reverse && by_length) run.y = TRY(reverse_sequence(run.y));
   if (counts_down)
     run.y = TRY(e_.append("array.slice",
@@ -254,9 +266,13 @@ Result<std::vector<ValueId>> Recurrence::run(const Step& step) {
   TRY(read_attributes());
   x_ = input(0);
   dtype_ = e_.type(x_).dtype;
+  if (e_.type(x_).shape.size() != 3) return e_.fail("shape-mismatch", "the input of a recurrent layer must have rank 3");
   if (batch_major_) x_ = TRY(transpose(x_, {1, 0, 2}));
-  steps_ = e_.type(x_).shape[0];
-  batch_ = e_.type(x_).shape[1];
+  const graph::Shape& shape = e_.type(x_).shape;
+  steps_ = shape[0];
+  batch_ = shape[1];
+  features_ = shape[2];
+  TRY(settle_inputs());
   if (e_.has(4)) {
     lengths_ = TRY(e_.append("array.check_lengths", Attrs{{"limit", steps_}}, {input(4)}));
     if (e_.type(lengths_).shape.size() != 1) return e_.fail("shape-mismatch", "the lengths of sequences must have rank 1");
@@ -282,7 +298,7 @@ Result<std::vector<ValueId>> Recurrence::run(const Step& step) {
 
 std::vector<AttrSpec> recurrent_attrs() {
   return {attr("direction", "forward", "forward, reverse or bidirectional"),
-          required_attr("hidden", AttrKind::Int, "the size of the state"),
+          required_attr("hidden", AttrKind::Dim, "the size of the state"),
           attr("activations", std::vector<std::string>{}, "names for each direction; empty: the usual ones"),
           attr("alpha", std::vector<double>{}, "parameters of activations that have one"),
           attr("beta", std::vector<double>{}, "second parameters"),

@@ -57,6 +57,9 @@ class Recurrence {
     State last;
   };
   Status read_attributes();
+  Status settle_inputs();
+  // Input i, if there is one, has the shape `sizes` from here on; `axes` are words for messages.
+  Status settle(size_t i, graph::Shape sizes, const std::string& name, const std::vector<std::string>& axes);
   Result<std::vector<Activation>> activations_of(int64_t d) const;
   Result<Run> run_direction(int64_t d, const Step& step);
   Result<ValueId> input_products(ValueId x, int64_t d, Direction& direction);
@@ -70,17 +73,19 @@ class Recurrence {
   Result<ValueId> reverse_sequence(ValueId v);
   Result<ValueId> of_direction(size_t input, int64_t d);
   Result<ValueId> stack(std::vector<ValueId> values, int64_t axis);
-  ValueId input(size_t i) const { return i < e_.node.inputs.size() ? e_.node.inputs[i] : graph::kNoValue; }
+  ValueId input(size_t i) const { return i < inputs_.size() ? inputs_[i] : graph::kNoValue; }
 
   ExpandContext& e_;
   RecurrentCell cell_;
-  int64_t hidden_ = 0, directions_ = 1;
+  std::vector<ValueId> inputs_ = e_.node.inputs;
+  Dim hidden_;
+  int64_t directions_ = 1;
   bool batch_major_ = false, only_reverse_ = false, quantizes_state_ = false;
   double clip_ = 0;
   DType dtype_ = DType::F32;
   ValueId x_ = graph::kNoValue;        // [steps, batch, features]
   ValueId lengths_ = graph::kNoValue;  // i64[batch], each at most the number of steps; or absent
-  Dim steps_, batch_;
+  Dim steps_, batch_, features_;
 };
 
 std::vector<AttrSpec> recurrent_attrs();

@@ -182,6 +182,28 @@ def test_beams():
     check(model, [{"n": np.int64(n), "row": normal(1, 3), "init": normal(m, 3)} for n, m in ((4, 0), (1, 2), (9, 5), (0, 1))])
 
 
+def test_beams_by_top_k():
+    """Scores that are carried come from an operator without a loop nest, in the order of which caches are gathered."""
+
+    def build(g):
+        cache = g("Concat", "cache", g("Unsqueeze", g("Cast", "scores", to=F32), g.constant(np.array([1]))), axis=1)
+        each = g("Sub", g("Unsqueeze", "scores", g.constant(np.array([1]))), "costs")
+        width = g("Shape", "scores")
+        best = g("TopK", g("Reshape", each, g.constant(np.array([-1]))), width, axis=0, name="scores_out", outputs=2)
+        choices = g("Squeeze", g("Shape", "costs"), g.constant(np.array([0])))
+        g("Gather", cache, g("Div", best[1], choices), axis=0, name="cache_out")
+
+    g = models.Graph()
+    start = g("ConstantOfShape", g("Concat", g("Shape", "scores"), g.constant(np.array([0])), axis=0))
+    body = loop_body(build, [("scores", F32), ("cache", F32)])
+    g("Loop", "n", "", "first", start, body=body, name="out", outputs=2)
+    for node in g.nodes[:-1]:
+        node.input[:] = ["first" if i == "scores" else i for i in node.input]
+    model = g.model([("n", I64, []), ("first", F32, ["b"]), ("costs", F32, ["v"])], [("out", F32, None), ("out_1", F32, None)])
+    costs = np.array([0.3, 1.1, 0.2, 2.5], np.float32)
+    check(model, [{"n": np.int64(n), "first": normal(b), "costs": costs} for n, b in ((3, 2), (0, 3), (8, 5), (1, 1))])
+
+
 def test_old_version_read_after_growth():
     def build(g):
         r = g("Add", "row", g("Cast", "t", to=F32))

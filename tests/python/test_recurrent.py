@@ -143,3 +143,32 @@ def test_a_length_beyond_the_steps_names_the_layer(tmp_path):
     feed = dict(case.feed(4, 2), lens=np.array([1, 5], np.int32))
     with pytest.raises(pliant.Error, match="layer.*length 5 is not between 0 and 4"):
         exe.run(feed)
+
+
+@pytest.mark.parametrize("op", GATES)
+def test_weights_of_open_sizes(op):
+    """Every input is given by the run, no size is written in the model, nor is the hidden size an attribute."""
+    cases = (Case(op, "bidirectional", 0, s) for s in range(100))
+    case = next(c for c in cases if c.has["h0"] and c.has["B"] and c.has["lens"] and b"activations" not in c.models[0])
+    known = onnx.load_model_from_string(case.models[0])
+    model = onnx.load_model_from_string(case.models[0])
+    del model.graph.initializer[:]
+    for i in known.graph.initializer:
+        model.graph.input.append(helper.make_tensor_value_info(i.name, TensorProto.FLOAT, [f"{i.name}{a}" for a in range(len(i.dims))]))
+    for i in model.graph.input:
+        for k, dim in enumerate(i.type.tensor_type.shape.dim):
+            dim.dim_param = f"{i.name}{k}"
+    attributes = model.graph.node[0].attribute
+    attributes.remove(next(a for a in attributes if a.name == "hidden_size"))
+    exact = pliant.compile(known, progress=False)
+    for native in (True, False):
+        exe = pliant.compile(model, progress=False, native_loops=native)
+        for steps, batch in ((5, 3), (1, 1), (0, 2)):
+            feed = case.feed(steps, batch)
+            got, want = exe.run({**feed, **case.constants}), exact.run(feed)
+            for name in case.kept:
+                np.testing.assert_allclose(got[name], want[name], rtol=1e-3, atol=2e-5, err_msg=name)
+    for name, message in (("B", "elements in the biases"), ("R", "in the recurrent weights"), ("W", "in the weights")):
+        wrong = {**case.feed(2, 2), **case.constants, name: case.constants[name][:, :-1]}
+        with pytest.raises(pliant.RunError, match=f"layer.*{message} of a recurrent layer"):
+            exe.run(wrong)

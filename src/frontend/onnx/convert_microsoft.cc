@@ -106,7 +106,7 @@ Result<Values> dynamic_quantize_lstm(Conversion& c) {
   Values lstm{TRY(c.append("quant.dequantize", {}, bytes)), TRY(lstm_weights(c, 1, 8, 9)), TRY(lstm_weights(c, 2, 10, 11))};
   for (size_t i = 3; i < 8; ++i) lstm.push_back(c.has(i) ? c.in(i) : kNoValue);
   Attrs attrs{{"direction", c.string_attr("direction", "forward")},
-              {"hidden", c.int_attr("hidden_size", 0)},
+              {"hidden", c.num(c.int_attr("hidden_size", 0))},
               {"input_forget", c.bool_attr("input_forget", false)},
               {"quantizes_state", true}};
   if (c.has_attr("activations")) attrs.set("activations", c.strings_attr("activations"));

@@ -6,9 +6,8 @@ namespace {
 
 Result<Attrs> rnn_attrs(Conversion& c) {
   Attrs attrs{{"direction", c.string_attr("direction", "forward")}, {"batch_major", c.bool_attr("layout", false)}};
-  Dim hidden = c.rank(2) == 3 ? c.shape(2)[2] : c.num(0);
-  int64_t fallback = hidden.is_const() ? hidden.const_value() : 0;
-  attrs.set("hidden", c.int_attr("hidden_size", fallback));
+  const bool named = c.has_attr("hidden_size") || c.rank(2) != 3;
+  attrs.set("hidden", named ? c.num(c.int_attr("hidden_size", 0)) : c.shape(2)[2]);
   if (c.has_attr("activations")) attrs.set("activations", c.strings_attr("activations"));
   if (c.has_attr("activation_alpha")) attrs.set("alpha", c.floats_attr("activation_alpha", {}));
   if (c.has_attr("activation_beta")) attrs.set("beta", c.floats_attr("activation_beta", {}));
