@@ -10,7 +10,8 @@ namespace pliant::cli {
 namespace {
 
 void add_compile_options(CLI::App& app, CompileArgs& a, bool with_shapes) {
-  app.add_option("--target", a.target, "native, or a row of the target table: x86-64-v3, x86-64-v4")->capture_default_str();
+  app.add_option("--target", a.target, "native, or a row of the target table: x86-64-v3, x86-64-v4, each also with -vnni")
+      ->capture_default_str();
   app.add_option("--precision", a.precision, "fp32 is exact; anything else is on request")->capture_default_str();
   app.add_option("--opt-level", a.opt_level, "0 to 3")->check(CLI::Range(0, 3))->capture_default_str();
   app.add_option("--bound", a.bounds, "range of a symbol: batch=1..64");

@@ -191,7 +191,7 @@ def compile(model, *, target="native", precision="fp32", opt_level=3, threads=No
 
     model      a path (.onnx, or .ir: a module in the text of the graph IR), the bytes of an ONNX model, or an
                onnx.ModelProto
-    target     "native", "x86-64-v3", "x86-64-v4"
+    target     "native", "x86-64-v3", "x86-64-v4", and with VNNI "x86-64-v3-vnni", "x86-64-v4-vnni"
     precision  "fp32" is exact
     opt_level  0 to 3
     threads    of one run; None: as many as this process may use

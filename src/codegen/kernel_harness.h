@@ -96,16 +96,18 @@ class Kernel {
     ints = loop::free_symbols(function);
     for (const Target& target : all_targets()) {
       if (!machine_runs(target)) continue;
-      for (int level : levels) {
-        Options options;
-        options.opt_level = level;
-        auto compiled = compile({{&function, ints}}, {}, ctx, target, options);
-        if (!compiled.ok()) throw std::runtime_error(compiled.error().text());
-        Variant v{target.name + " level " + std::to_string(level), std::make_unique<MappedImage>(compiled.value().image)};
-        v.run = v.image->kernel(compiled.value().kernel_offsets[0]);
-        variants.push_back(std::move(v));
-      }
+      for (int level : levels) add_variant(target, level);
     }
+  }
+
+  void add_variant(const Target& target, int level) {
+    Options options;
+    options.opt_level = level;
+    auto compiled = compile({{&function, ints}}, {}, ctx, target, options);
+    if (!compiled.ok()) throw std::runtime_error(compiled.error().text());
+    Variant v{target.name + " level " + std::to_string(level), std::make_unique<MappedImage>(compiled.value().image)};
+    v.run = v.image->kernel(compiled.value().kernel_offsets[0]);
+    variants.push_back(std::move(v));
   }
 
   // Runs every variant and the interpreter on the same random data; floats may differ by `tolerance`, relative to their size

@@ -14,6 +14,7 @@ struct Target {
   int64_t vector_bytes = 32;
   int64_t vector_registers = 16;
   bool masked_memory = false;  // predicated loads and stores are cheap
+  bool adds_quads = false;     // one instruction adds the products of four bytes by four (expr/quad.h) to each i32
   // Register tile of contractions with f32 accumulators: rows, and columns in vectors.
   int64_t tile_rows = 6, tile_vectors = 2;
   int64_t l1_bytes = 32 * 1024, l2_bytes = 1024 * 1024;

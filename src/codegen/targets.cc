@@ -28,6 +28,11 @@ std::vector<Target> make_table() {
   v3.l1_bytes = 32 * 1024;
   v3.l2_bytes = 512 * 1024;
 
+  Target v3_vnni = v3;
+  v3_vnni.name = "x86-64-v3-vnni";
+  v3_vnni.features.emplace_back("avxvnni");
+  v3_vnni.adds_quads = true;
+
   Target v4 = v3;
   v4.name = "x86-64-v4";
   v4.cpu = "x86-64-v4";
@@ -38,7 +43,12 @@ std::vector<Target> make_table() {
   v4.tile_rows = 14;
   v4.tile_vectors = 2;
   v4.l2_bytes = 1024 * 1024;
-  return {v3, v4};
+
+  Target v4_vnni = v4;
+  v4_vnni.name = "x86-64-v4-vnni";
+  v4_vnni.features.emplace_back("avx512vnni");
+  v4_vnni.adds_quads = true;
+  return {v3, v3_vnni, v4, v4_vnni};
 }
 
 #if defined(__x86_64__)
@@ -71,7 +81,9 @@ const Target* find_target(const std::string& name) {
 bool machine_runs(const Target& t) {
 #if defined(__x86_64__)
   if (t.name == "x86-64-v3") return machine_has_v3();
+  if (t.name == "x86-64-v3-vnni") return machine_has_v3() && __builtin_cpu_supports("avxvnni");
   if (t.name == "x86-64-v4") return machine_has_v4();
+  if (t.name == "x86-64-v4-vnni") return machine_has_v4() && __builtin_cpu_supports("avx512vnni");
 #endif
   return false;
 }

@@ -205,10 +205,10 @@ bool is_packed_product(const Problem& p, const StageList& list, const Stage& s, 
   return f && can_pack(p, *f);
 }
 
-Status lower_pairs_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e,
-                           const Temporaries& temporaries, LoweredNode& out) {
+Status lower_packed_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e, Step step,
+                            const Temporaries& temporaries, LoweredNode& out) {
   Factors f = *make_factors(p, *s.tensor, s.body, e, list.shapes);
-  f.pairs = true;
+  f.step = step;
   order_reduction(p.ctx, f);
   out.kernels.push_back(TRY(lower_tiles(p, list, *s.tensor, e.outputs, f, Operand::Packed, p.ctx.constant(0), temporaries)));
   return ok();

@@ -14,10 +14,16 @@ Result<LoweredNode> lower_contraction(const Problem& p, const StageList& list, s
 bool is_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e);
 Status lower_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e,
                      std::map<expr::TensorId, int32_t>& temporaries, LoweredNode& out);
-// The same where the factors hold pairs and the second is made of constants of known sizes.
+// What one step of the reduction adds: a product, or those of the parts of two i32.
+enum class Step : uint8_t {
+  Product,
+  Pair,  // of i16 (expr/pair.h)
+  Quad,  // of bytes, those of a unsigned and those of b signed (expr/quad.h)
+};
+// The same where the second factor is made of constants of known sizes.
 bool is_packed_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e);
-Status lower_pairs_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e,
-                           const std::map<expr::TensorId, int32_t>& temporaries, LoweredNode& out);
+Status lower_packed_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e, Step step,
+                            const std::map<expr::TensorId, int32_t>& temporaries, LoweredNode& out);
 
 // The factors of a sum of products and what the loops around it do to them.
 struct Factors {
@@ -28,7 +34,7 @@ struct Factors {
   std::vector<Scalar> values;  // epilogues, flat: the value of each output, with loads of `acc` for the sum
   std::vector<Dim> offsets;    // of the outputs, flat
   expr::TensorId acc;          // stands for the sum in `values`, index ignored
-  bool pairs = false;          // a and b hold pairs of i16, whose products are added (expr/pair.h)
+  Step step = Step::Product;
 };
 
 // Stores the outputs at (row, column), where the sum is `total`, of the accumulate dtype.

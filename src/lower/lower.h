@@ -54,7 +54,7 @@ struct Problem {
   const Options& options;
   const graph::Function& function;
   const graph::Node& node;
-  std::vector<te::Tensor> inputs;             // one a node input
+  std::vector<te::Tensor> inputs;             // one a node input, then constants that a strategy made
   std::vector<te::Tensor> outputs;            // one a node output
   std::vector<graph::ConstantPtr> constants;  // inputs[i]'s value when it is a constant, else null
   std::vector<ops::DataCheck> checks;         // run before the outputs are computed

@@ -230,6 +230,7 @@ void Signature::add_read(expr::TensorId id) {
   for (size_t i = 0; i < p_.inputs.size(); ++i) {
     const te::Tensor& t = p_.inputs[i];
     if (!t || t->id != id) continue;
+    if (i >= p_.node.inputs.size()) return add_constant(id, t->name, p_.constants[i]);
     builder_.add_read(id, t->name.empty() ? "in" + std::to_string(i) : t->name, t->dtype, element_count(p_.ctx, t->shape),
                       p_.constants[i] != nullptr);
     return add_arg(id, {p_.node.inputs[i], nullptr, -1, {}});

@@ -3,6 +3,7 @@
 #include "lower/contraction.h"
 #include "lower/pairs.h"
 #include "lower/phases.h"
+#include "lower/quads.h"
 #include "lower/row.h"
 #include "lower/stage_kernels.h"
 
@@ -107,6 +108,7 @@ Result<LoweredNode> lower_reduction(const Problem& p, const StageList& list) {
 
 const std::vector<Strategy>& all_strategies() {
   static const std::vector<Strategy> table = {
+      {"quads", has_quads, lower_quads},
       {"pairs", has_pairs, lower_pairs},
       {"phases", has_phases, lower_phases},
       {"contraction", [](const Problem& p, const StageList& l) { return find_contraction(p, l).has_value(); },

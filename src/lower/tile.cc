@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "expr/pair.h"
+#include "expr/quad.h"
 #include "loop/walk.h"
 #include "lower/few_rows.h"
 #include "lower/register_block.h"
@@ -153,6 +154,15 @@ loop::StmtPtr fill_panel(const Tiler& t) {
   return wrap_loops(t.source_loops, loop::ForKind::Serial, lanes);
 }
 
+Scalar step_of(const Tiler& t, Scalar a, Scalar b) {
+  switch (t.f.step) {
+    case Step::Pair: return expr::pair_product(a, b);
+    case Step::Quad: return expr::quad_product(a, b);
+    case Step::Product: break;
+  }
+  return expr::make_cast(t.sum.accumulate, a) * expr::make_cast(t.sum.accumulate, b);
+}
+
 // One tile of `height` rows starting at row `start`: sums in registers, then the epilogue. `column` is the variable that
 // t.f.b uses for the column inside the panel; `masked`: the panel may reach beyond the last column.
 loop::StmtPtr make_tile(const Tiler& t, int64_t height, Dim start, Dim column, bool mask_loads, bool mask_stores) {
@@ -171,8 +181,7 @@ loop::StmtPtr make_tile(const Tiler& t, int64_t height, Dim start, Dim column, b
   loop::StmtPtr add = for_tile([&](Dim r, Dim j) {
     Scalar a = expr::substitute(t.f.a, {{t.f.row.var, start + r}});
     Scalar b = expr::substitute(t.f.b, {{*column.as_symbol(), j}});
-    Scalar product = t.f.pairs ? expr::pair_product(a, b) : expr::make_cast(acc_type, a) * expr::make_cast(acc_type, b);
-    loop::StmtPtr s = loop::make_store(acc.id, {r * t.nr + j}, product, loop::StoreKind::Add);
+    loop::StmtPtr s = loop::make_store(acc.id, {r * t.nr + j}, step_of(t, a, b), loop::StoreKind::Add);
     return mask_loads ? inside(j, s) : s;
   });
   loop::StmtPtr store = for_tile([&](Dim r, Dim j) {

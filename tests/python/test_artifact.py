@@ -58,7 +58,7 @@ def test_another_version_is_named(artifact, tmp_path):
 def test_every_target_of_this_machine_agrees():
     image = np.random.default_rng(0).standard_normal((2, 3, 33, 47)).astype(np.float32)
     outputs = []
-    for target in ("x86-64-v3", "x86-64-v4"):
+    for target in ("x86-64-v3", "x86-64-v3-vnni", "x86-64-v4", "x86-64-v4-vnni"):
         try:
             outputs.append(pliant.compile(models.convnet(), target=target)(image)[0])
         except pliant.ArtifactError as e:

@@ -7,7 +7,8 @@ from onnx import TensorProto, numpy_helper
 from test_windows import conv, fits
 
 TYPES = {"u8": (TensorProto.UINT8, np.uint8), "i8": (TensorProto.INT8, np.int8)}
-TARGETS = ["native", "x86-64-v3"]
+# Those that add quads of bytes, those that add pairs of halves.
+TARGETS = ["native", "x86-64-v4", "x86-64-v3-vnni", "x86-64-v3"]
 PLANES = [(1, 1), (3, 2), (5, 7), (9, 33), (17, 16)]
 CASES = {  # weight, group, strides, dilations, pads
     "3x3": ((33, 5, 3, 3), 1, (1, 1), (1, 1), (1, 1, 1, 1)),
@@ -17,6 +18,16 @@ CASES = {  # weight, group, strides, dilations, pads
     "groups": ((6, 2, 3, 3), 3, (1, 1), (1, 1), (1, 1, 1, 1)),
     "depthwise": ((6, 1, 3, 3), 6, (1, 1), (1, 1), (1, 1, 1, 1)),
 }
+
+
+def compile_for(target, model):
+    """Only where this machine can run it."""
+    try:
+        return pliant.compile(model, target=target)
+    except pliant.ArtifactError as e:
+        if "this CPU lacks" not in str(e):
+            raise
+        pytest.skip(str(e))
 
 
 def values(dtype, shape, rng):
@@ -39,7 +50,7 @@ def test_convolutions(case, types, target):
       pads=list(pads))
     channels = shape[1] * group
     inputs = [("x", x_onnx, ["n", channels, "h", "v"]), ("xz", x_onnx, [])]
-    exe = pliant.compile(g.model(inputs, [("y", TensorProto.INT32, None)]), target=target)
+    exe = compile_for(target, g.model(inputs, [("y", TensorProto.INT32, None)]))
     for n, size in [(0, PLANES[-1])] + [(1 + k % 2, s) for k, s in enumerate(PLANES)]:
         if not fits(size, shape[2:], dilations, pads):
             continue
@@ -60,14 +71,54 @@ def test_products(inner, columns, types, target):
     for name, a in {"w": w, "xz": x_zero, "wz": w_zero}.items():
         g.initializers.append(numpy_helper.from_array(np.asarray(a), name))
     g("MatMulInteger", "x", "w", "xz", "wz", name="y")
-    exe = pliant.compile(g.model([("x", x_onnx, ["b", "m", inner])], [("y", TensorProto.INT32, None)]), target=target)
+    exe = compile_for(target, g.model([("x", x_onnx, ["b", "m", inner])], [("y", TensorProto.INT32, None)]))
     for rows in [(0, 3), (2, 0), (1, 1), (1, 7), (3, 33)]:
         x = values(x_type, (*rows, inner), rng)
         want = (x.astype(np.int64) - int(x_zero)) @ (w.astype(np.int64) - w_zero.astype(np.int64))
         np.testing.assert_array_equal(exe.run({"x": x})["y"], want, err_msg=str(rows))
 
 
-def test_requantised():
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("types", ["u8 u8", "u8 i8", "i8 i8"])
+@pytest.mark.parametrize("inner, columns", [(8, 16), (37, 19)])
+def test_a_zero_point_a_row(inner, columns, types, target):
+    (x_onnx, x_type), (_, w_type) = (TYPES[t] for t in types.split())
+    rng = np.random.default_rng(8)
+    w = values(w_type, (inner, columns), rng)
+    g = Graph()
+    g.initializers.append(numpy_helper.from_array(w, "w"))
+    g("MatMulInteger", "x", "w", "xz", name="y")
+    inputs = [("x", x_onnx, ["m", inner]), ("xz", x_onnx, ["m"])]
+    exe = compile_for(target, g.model(inputs, [("y", TensorProto.INT32, None)]))
+    for rows in (0, 2, 5, 31):
+        x, x_zero = values(x_type, (rows, inner), rng), values(x_type, (rows,), rng)
+        want = (x.astype(np.int64) - x_zero.astype(np.int64)[:, None]) @ w.astype(np.int64)
+        np.testing.assert_array_equal(exe.run({"x": x, "xz": x_zero})["y"], want, err_msg=str(rows))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("types", ["u8 u8", "u8 i8", "i8 i8"])
+def test_extreme_values(types, target):
+    """Sums that would saturate in 16 bits, and long ones that wrap in 32."""
+    (x_onnx, x_type), (_, w_type) = (TYPES[t] for t in types.split())
+    inner = 70000
+    w = np.stack([np.full(inner, edge, w_type) for edge in (np.iinfo(w_type).min, np.iinfo(w_type).max)], axis=1)
+    w = np.concatenate([w, w[:, ::-1]], axis=1)
+    g = Graph()
+    for name, a in {"w": w, "wz": np.array([0, 0, 3, 100], w_type)}.items():
+        g.initializers.append(numpy_helper.from_array(a, name))
+    g("MatMulInteger", "x", "w", "xz", "wz", name="y")
+    inputs = [("x", x_onnx, ["m", inner]), ("xz", x_onnx, [])]
+    exe = compile_for(target, g.model(inputs, [("y", TensorProto.INT32, None)]))
+    edges = [np.iinfo(x_type).min, np.iinfo(x_type).max]
+    x = np.stack([np.full(inner, edge, x_type) for edge in edges])
+    for zero in edges:
+        want = (x.astype(np.int64) - zero) @ (w.astype(np.int64) - np.array([0, 0, 3, 100]))
+        np.testing.assert_array_equal(exe.run({"x": x, "xz": np.array(zero, x_type)})["y"], want.astype(np.int32))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_requantised(target):
     rng = np.random.default_rng(7)
     shape = (17, 6, 3, 3)
     w, bias = values(np.int8, shape, rng), rng.integers(-9999, 9999, shape[0]).astype(np.int32)
@@ -78,7 +129,7 @@ def test_requantised():
     for name, a in parts.items():
         g.initializers.append(numpy_helper.from_array(np.asarray(a), name))
     g("QLinearConv", "x", *parts, name="y", pads=[1, 1, 1, 1])
-    exe = pliant.compile(g.model([("x", TensorProto.UINT8, ["n", 6, "h", "v"])], [("y", TensorProto.UINT8, None)]))
+    exe = compile_for(target, g.model([("x", TensorProto.UINT8, ["n", 6, "h", "v"])], [("y", TensorProto.UINT8, None)]))
     for size in PLANES:
         x = values(np.uint8, (2, 6, *size), rng)
         total = conv(x.astype(np.int64) - 120, w.astype(np.int64), 1, (1, 1), (1, 1), (1, 1, 1, 1))

@@ -62,8 +62,10 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const Target& target, int opt_
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   const llvm::CodeGenOptLevel levels[] = {llvm::CodeGenOptLevel::None, llvm::CodeGenOptLevel::Less,
                                           llvm::CodeGenOptLevel::Default, llvm::CodeGenOptLevel::Aggressive};
-  return std::unique_ptr<llvm::TargetMachine>(
-      t->createTargetMachine(triple, target.cpu, "", options, llvm::Reloc::PIC_, llvm::CodeModel::Small, levels[opt_level]));
+  std::string features;
+  for (const std::string& f : target.features) features += (features.empty() ? "+" : ",+") + f;
+  return std::unique_ptr<llvm::TargetMachine>(t->createTargetMachine(
+      triple, target.cpu, features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small, levels[opt_level]));
 }
 
 void optimize(llvm::Module& module, llvm::TargetMachine& machine, int opt_level) {

@@ -3,6 +3,7 @@
 #include "codegen/llvm/emit_pairs.h"
 #include "codegen/llvm/emitter.h"
 #include "expr/pair.h"
+#include "expr/quad.h"
 
 namespace pliant::codegen {
 
@@ -182,6 +183,17 @@ Value* Emitter::load_strided(const BufferState& b, Value* first, int64_t step) {
   return out;
 }
 
+Value* Emitter::load_quad(Scalar first) {
+  auto found = buffers_.find(first->tensor);
+  PLIANT_CHECK(found != buffers_.end()) << "load of an unknown buffer " << first.str();
+  const BufferState& b = found->second;
+  const Index ix = index_of(flat_index(*b.buffer, first->index));
+  if (!ix.is_uniform() || b.lane_private || guard_.any()) return nullptr;
+  auto* load = b_.CreateAlignedLoad(b_.getInt32Ty(), address(b, ix), llvm::Align(1));
+  annotate(load, b, true);
+  return load;
+}
+
 Val Emitter::emit_load(Scalar s) {
   auto found = buffers_.find(s->tensor);
   PLIANT_CHECK(found != buffers_.end()) << "load of an unknown buffer " << s.str();
@@ -249,6 +261,10 @@ void Emitter::emit_store(const loop::Stmt& s) {
     if (!lanes_ || store.store_kind != StoreKind::Add || type != DType::I32) return std::nullopt;
     return expr::as_pair_product(store.value);
   };
+  auto quads_added = [&](const loop::Stmt& store, DType type) -> std::optional<std::pair<Scalar, Scalar>> {
+    if (!lanes_ || !target_.adds_quads || store.store_kind != StoreKind::Add || type != DType::I32) return std::nullopt;
+    return expr::as_quad_product(store.value);
+  };
   const bool contiguous = lanes_ && is_contiguous(b, ix);
   // Every lane's element is there, whether the mask has it or not.
   const bool whole = lanes_ && b.buffer->scope == Scope::Local && proves_in_bounds(*b.buffer, s.index);
@@ -269,6 +285,10 @@ void Emitter::emit_store(const loop::Stmt& s) {
       Value* x = operand(pair->first);
       Value* y = operand(pair->second);
       v = add_pair_products(b_, target_.vector_bytes, old(), x, y);
+    } else if (auto quads = quads_added(s, t); quads && has_quad_width(target_.vector_bytes, lanes_)) {
+      Value* x = operand(quads->first);
+      Value* y = operand(quads->second);
+      v = add_quad_products(b_, target_.vector_bytes, old(), x, y);
     } else {
       v = operand(s.value);
       if (s.store_kind != StoreKind::Assign) v = combine(s.store_kind, t, old(), v);

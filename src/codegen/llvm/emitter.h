@@ -117,6 +117,8 @@ class Emitter {
 
   // emit_memory.cc
   Val emit_load(expr::Scalar s);
+  // The four bytes from `first` on as one i32; null where the lanes read different ones, or not all of them may be there.
+  llvm::Value* load_quad(expr::Scalar first);
   void emit_store(const loop::Stmt& s);
   void store_reduced(const loop::Stmt& s, const BufferState& b, const Index& ix, Val value);
   void store_lanes(const loop::Stmt& s, const BufferState& b, const Index& ix, Val value);

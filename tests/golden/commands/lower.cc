@@ -61,9 +61,14 @@ class Runner {
     return a;
   }
 
-  // Small multiples of 1/8, so that sums are exact in f32 whatever their order.
+  // Small multiples of 1/8, so that sums are exact in f32 whatever their order; any bytes.
   te::Array random_array(const graph::TensorType& t) {
     te::Array a = blank_array(t.dtype, t.shape);
+    if (t.dtype == DType::U8 || t.dtype == DType::I8) {
+      std::uniform_int_distribution<int> byte(0, 255);
+      for (std::byte& b : a.data) b = static_cast<std::byte>(byte(random_));
+      return a;
+    }
     std::uniform_int_distribution<int> pick(-16, 16);
     for (size_t i = 0; i < a.data.size() / static_cast<size_t>(byte_size(t.dtype)); ++i) {
       float x = static_cast<float>(pick(random_)) / 8;
@@ -71,7 +76,7 @@ class Runner {
       if (t.dtype == DType::F32) {
         std::memcpy(at, &x, 4);
       } else {
-        PLIANT_CHECK(t.dtype == DType::I64) << "lower tests take f32 and i64 inputs";
+        PLIANT_CHECK(t.dtype == DType::I64) << "lower tests take f32, i64 and 8-bit inputs";
         auto n = static_cast<int64_t>(std::abs(x));
         std::memcpy(at, &n, 8);
       }

@@ -1,0 +1,41 @@
+// Sums of products of 8-bit integers less their zero points, with constants as one factor: the sum over k of
+// (i32(x[…, k]) - x_zero) * (i32(w[k, c]) - w_zero).
+#pragma once
+#include "lower/epilogue.h"
+#include "lower/lower.h"
+#include "lower/stages.h"
+
+namespace pliant::lower {
+
+struct ByteProduct {
+  size_t root;  // the stage; what follows it is elementwise
+  Scalar x, w;  // the factors; w is made of constants
+  Scalar load;  // of the tensor whose bytes x has, in x
+  te::Tensor tensor;
+  // The axes of `tensor` outside which x is zero.
+  std::vector<bool> guarded;
+  size_t tap;  // the reduction along the tensor's last axis
+  // What is subtracted from the byte in each factor, in i32; null for nothing.
+  Scalar x_zero() const { return x->kind == expr::ScalarKind::Binary ? x->args[1] : Scalar(); }
+};
+// The last reduction, where it is one. Reductions have known sizes, none is zero.
+std::optional<ByteProduct> find_byte_product(const Problem& p, const StageList& list);
+
+// A copy of the tensor whose last axis a strategy arranges, with the border around it that the sum reads.
+struct BorderedCopy {
+  std::vector<Dim> low, shape;  // position 0 of the copy is `low` of the tensor; the last axis is the strategy's
+  // The position in the tensor of position `i` of the copy, and whether it exists: null for always.
+  te::Index source(const te::Index& i) const;
+  Scalar exists(const ByteProduct& f, const te::Index& source) const;
+  // The position in the copy that the sum reads, with `last` on the last axis.
+  te::Index read_at(const ByteProduct& f, const expr::DimMap& map, Dim last) const;
+};
+std::optional<BorderedCopy> bordered_copy(const Problem& p, const StageList& list, const ByteProduct& f);
+
+// The loops of stage `root` replaced by those of `sum`, which has its shape.
+expr::DimMap index_map(const te::TensorDef& root, const te::Index& index, const te::Index& reduce);
+// What follows the root, over the index of `sum`: `total` gives the root's value there.
+Epilogue move_epilogue(const Problem& p, const StageList& list, size_t root, const te::Tensor& sum,
+                       const std::function<Scalar(const expr::DimMap&, Scalar sum)>& total);
+
+}  // namespace pliant::lower
