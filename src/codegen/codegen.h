@@ -9,11 +9,18 @@
 
 namespace pliant::codegen {
 
-// Fills slots: for each (slot, expression) in order, slots[slot] = expression, where the expression's symbols are read from
-// the slots that `symbol_slots` gives (indexed by symbol id, -1 for none).
+// slots[slot] = value. A size that does not fit into 64 bits, or on the way to which a sum or product does not, is
+// INT64_MAX, which no memory holds.
+struct Assignment {
+  uint32_t slot;
+  expr::Dim value;
+  bool is_size = false;
+};
+// Fills slots by the assignments in order, where the values' symbols are read from the slots that `symbol_slots` gives
+// (indexed by symbol id, -1 for none).
 struct ShapeFunction {
   std::string name;
-  std::vector<std::pair<uint32_t, expr::Dim>> assignments;
+  std::vector<Assignment> assignments;
   std::vector<int32_t> symbol_slots;
 };
 struct KernelSource {

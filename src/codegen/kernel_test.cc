@@ -169,6 +169,38 @@ TEST(ShapeCode, FillsSlotsInOrder) {
   }
 }
 
+TEST(ShapeCode, SizesThatOverflowAreTheLargest) {
+  expr::Context ctx;
+  const expr::Dim n = ctx.symbol({.name = "n"}), m = ctx.symbol({.name = "m"});
+  ShapeFunction f{"f", {}, {0, 1}};
+  f.assignments = {{2, n * m, true},
+                   {3, n * m * 4, true},
+                   {4, expr::min(n * n, ctx.constant(3)), true},
+                   {5, n - m, true},
+                   {6, m + 1, true}};
+  constexpr int64_t kMost = INT64_MAX, kHalf = int64_t{1} << 31;
+  const std::vector<std::vector<int64_t>> wanted = {
+      {5, 1, 5, 20, 3, 4, 2},
+      {0, kMost, 0, 0, 0, -kMost, kMost},
+      {kHalf, kHalf, kHalf * kHalf, kMost, 3, 0, kHalf + 1},
+      {-kHalf * 4, kHalf * 2, kMost, kMost, kMost, -kHalf * 6, kHalf * 2 + 1},
+      {-2, kMost, kMost, kMost, 3, kMost, kMost},
+  };
+  for (int level = 0; level <= 3; ++level) {
+    Options options;
+    options.opt_level = level;
+    auto out = compile({}, {f}, ctx, native_target(), options);
+    ASSERT_TRUE(out.ok());
+    MappedImage image(out.value().image);
+    for (const std::vector<int64_t>& want : wanted) {
+      std::vector<int64_t> slots(7, -1);
+      std::copy(want.begin(), want.begin() + 2, slots.begin());
+      image.shape(out.value().shape_offsets[0])(slots.data());
+      EXPECT_EQ(slots, want);
+    }
+  }
+}
+
 TEST(MatrixMultiply, TilesAreRightAtOddSizes) {
   auto text = [](int rows, int lanes) {
     const std::string r = std::to_string(rows), l = std::to_string(lanes), less = std::to_string(lanes - 1);

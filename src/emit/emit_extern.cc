@@ -52,7 +52,7 @@ Status Emitter::emit_extern(const Node& n, const ops::OpDef& op) {
     const TensorType& t = f_.tensor_type(v);
     x.inputs.push_back(arg_of_value(v));
     std::vector<artifact::Int> shape;
-    for (Dim d : t.shape) shape.push_back(slots_.of(d));
+    for (Dim d : t.shape) shape.push_back(slots_.size_of(d));
     x.input_shapes.push_back(shape);
     x.input_dtypes.push_back(t.dtype);
   }

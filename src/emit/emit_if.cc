@@ -135,7 +135,7 @@ void Emitter::finish_merge(const Node& n, IfMerge& merge) {
   }
   for (const IfMerge::Copied& c : merge.copies) {
     prog().copies[c.copy].to = arg_of(storage_[n.outputs[c.output]]);
-    prog().copies[c.copy].bytes = slots_.of(bytes_of(f_.tensor_type(n.outputs[c.output])));
+    prog().copies[c.copy].bytes = slots_.size_of(bytes_of(f_.tensor_type(n.outputs[c.output])));
   }
 }
 

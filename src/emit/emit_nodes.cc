@@ -109,9 +109,9 @@ void Emitter::emit_calls(const Node& n, std::vector<lower::LoweredKernel>& kerne
                                     << loop::print(k.function, ctx_);
     artifact::CallDesc c;
     c.where = describe(n.loc);
-    c.tasks = slots_.of(k.tasks);
+    c.tasks = slots_.size_of(k.tasks);
     c.work = slots_.of(k.work);
-    c.scratch = slots_.of(codegen::scratch_bytes(k.function, ctx_));
+    c.scratch = slots_.size_of(codegen::scratch_bytes(k.function, ctx_));
     for (expr::SymbolId s : loop::free_symbols(k.function)) c.ints.push_back(slots_.of(ctx_.symbol_dim(s)));
     for (size_t i = 0; i < k.args.size(); ++i) {
       const lower::KernelArg& a = k.args[i];

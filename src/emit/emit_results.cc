@@ -22,7 +22,7 @@ void Emitter::finish_results() {
     c.from = from;
     c.to.kind = Arg::Kind::Output;
     c.to.index = i;
-    c.bytes = slots_.of(bytes_of(f_.tensor_type(v)));
+    c.bytes = slots_.size_of(bytes_of(f_.tensor_type(v)));
     prog().copies.push_back(c);
     append(Opcode::Copy, prog().copies.size() - 1);
   }

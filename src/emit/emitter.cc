@@ -114,8 +114,10 @@ void Emitter::add_check(uint32_t epoch, const graph::Obligation& o) {
   c.kind = o.kind == graph::Obligation::Kind::Equal       ? artifact::Check::Kind::Equal
            : o.kind == graph::Obligation::Kind::LessEqual ? artifact::Check::Kind::LessEqual
                                                           : artifact::Check::Kind::Broadcast;
-  c.a = slots_.of(o.a);
-  c.b = slots_.of(o.b);
+  // Numbers of elements that wrapped round could seem equal.
+  const bool counts = o.kind == graph::Obligation::Kind::Equal;
+  c.a = counts ? slots_.size_of(o.a) : slots_.of(o.a);
+  c.b = counts ? slots_.size_of(o.b) : slots_.of(o.b);
   c.where = describe(o.loc);
   c.message = o.message;
   prog().shape_programs[first_program_ + epoch].checks.push_back(std::move(c));
@@ -161,7 +163,7 @@ uint32_t Emitter::constant_index(const graph::ConstantPtr& c) {
 // unless the size may be negative where the code that needs it does not run.
 Storage Emitter::new_buffer(Dim bytes) {
   artifact::BufferDesc b;
-  b.bytes = slots_.of(bytes);
+  b.bytes = slots_.size_of(bytes);
   const uint32_t known = slots_.epoch_of(bytes);
   PLIANT_CHECK(known <= epoch_) << "a buffer whose size is not known yet";
   b.epoch = ctx_.proves_less_equal(ctx_.constant(0), bytes) ? known : epoch_;
@@ -213,7 +215,7 @@ Arg Emitter::arg_of_value(ValueId v) { return arg_of(storage_of(v)); }
 
 void Emitter::copy(const Storage& from, const Storage& to, Dim bytes) {
   if (from == to || bytes.is_const(0)) return;
-  prog().copies.push_back({arg_of(from), arg_of(to), slots_.of(bytes)});
+  prog().copies.push_back({arg_of(from), arg_of(to), slots_.size_of(bytes)});
   append(Opcode::Copy, prog().copies.size() - 1);
 }
 
@@ -222,7 +224,7 @@ void Emitter::reserve(const Storage& to, Dim bytes, const LocPtr& loc) {
   artifact::ReserveDesc r;
   r.to = arg_of(to);
   r.to.byte_offset = artifact::imm(0);
-  r.bytes = slots_.of(bytes);
+  r.bytes = slots_.size_of(bytes);
   r.where = describe(loc);
   prog().reserves.push_back(std::move(r));
   append(Opcode::Reserve, prog().reserves.size() - 1);

@@ -69,7 +69,7 @@ class Emitter {
   void jump_to(size_t instruction, uint32_t target) { prog().code[instruction].a = target; }
 
   // Inputs and epochs. Epoch e of this function has shape program first_program_ + e.
-  artifact::Axis axis_of(Dim d) { return {slots_.of(d), d.str()}; }
+  artifact::Axis axis_of(Dim d) { return {slots_.size_of(d), d.str()}; }
   // An input or output of the program, tensor or list.
   artifact::TensorDesc describe_value(ValueId v, const std::string& name);
   void add_bind(uint32_t input, uint32_t axis, expr::SymbolId s, bool is_element);

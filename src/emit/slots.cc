@@ -32,18 +32,29 @@ artifact::Int Slots::of(Dim d) {
   return artifact::slot(holding(d));
 }
 
-uint32_t Slots::holding(Dim d) {
-  if (auto s = d.as_symbol()) return static_cast<uint32_t>(of(d).value);
-  auto it = by_dim_.find(d);
-  if (it != by_dim_.end()) return it->second;
-  uint32_t epoch = epoch_of(d);
-  if (assignments_.size() <= epoch) assignments_.resize(epoch + 1);
-  assignments_[epoch].push_back({next_, d});
-  by_dim_[d] = next_;
-  return next_++;
+artifact::Int Slots::size_of(Dim d) {
+  if (!d.is_const() && !d.as_symbol()) {
+    const Computed& c = computed(d);
+    assignments_[c.epoch][c.index].is_size = true;
+  }
+  return of(d);
 }
 
-const std::vector<std::pair<uint32_t, Dim>>& Slots::assignments(uint32_t epoch) {
+const Slots::Computed& Slots::computed(Dim d) {
+  auto it = by_dim_.find(d);
+  if (it != by_dim_.end()) return it->second;
+  const uint32_t epoch = epoch_of(d);
+  if (assignments_.size() <= epoch) assignments_.resize(epoch + 1);
+  assignments_[epoch].push_back({next_, d});
+  return by_dim_[d] = {epoch, next_++, assignments_[epoch].size() - 1};
+}
+
+uint32_t Slots::holding(Dim d) {
+  if (auto s = d.as_symbol()) return static_cast<uint32_t>(of(d).value);
+  return computed(d).slot;
+}
+
+const std::vector<codegen::Assignment>& Slots::assignments(uint32_t epoch) {
   if (assignments_.size() <= epoch) assignments_.resize(epoch + 1);
   return assignments_[epoch];
 }

@@ -26,12 +26,14 @@ class Slots {
   // The value of `d`: an immediate, a symbol's slot, or a slot of the shape program of its epoch. Unknown symbols are a
   // PLIANT_CHECK.
   artifact::Int of(Dim d);
+  // The same of a size in memory: INT64_MAX where it does not fit into 64 bits.
+  artifact::Int size_of(Dim d);
   // As `of`, in a slot even where it is a constant.
   uint32_t holding(Dim d);
   uint32_t epoch_of(Dim d) const;
   uint32_t count() const { return next_; }
   // The assignments of one epoch's shape program, in order of use, and the slots of the symbols.
-  const std::vector<std::pair<uint32_t, Dim>>& assignments(uint32_t epoch);
+  const std::vector<codegen::Assignment>& assignments(uint32_t epoch);
   std::vector<int32_t> symbol_slots() const;
 
  private:
@@ -41,8 +43,13 @@ class Slots {
     uint32_t slot, epoch;
   };
   std::unordered_map<SymbolId, Known> by_symbol_;
-  std::unordered_map<Dim, uint32_t> by_dim_;
-  std::vector<std::vector<std::pair<uint32_t, Dim>>> assignments_;
+  struct Computed {
+    uint32_t epoch, slot;
+    size_t index;  // into the assignments of the epoch
+  };
+  const Computed& computed(Dim d);
+  std::unordered_map<Dim, Computed> by_dim_;
+  std::vector<std::vector<codegen::Assignment>> assignments_;
 };
 
 }  // namespace pliant::emit

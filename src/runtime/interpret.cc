@@ -144,9 +144,7 @@ pliant_status Interpreter::reserve(const artifact::ReserveDesc& desc) {
   GrowBlock* block = desc.to.kind == Arg::Kind::Grow ? frame_->grows[desc.to.index] : frame_->results[desc.to.index].grow;
   const int64_t value = resolver_.value(desc.bytes);
   if (block == nullptr) return fail(PLIANT_RUN_FAULT, "%sits result has a fixed size", prefix_of(desc.where).str());
-  if (value < 0 || static_cast<uint64_t>(value) > kMostBytes)
-    return fail(value < 0 ? PLIANT_RUN_FAULT : PLIANT_OUT_OF_MEMORY, "%sa tensor of %" PRId64 " bytes is %s",
-                prefix_of(desc.where).str(), value, value < 0 ? "negative" : "too large");
+  if (!is_bytes(value)) return bad_size(desc.where, "a tensor", value);
   const auto bytes = static_cast<uint64_t>(value);
   if (bytes <= block->capacity()) return PLIANT_OK;
   Budget& budget = state_.budget;

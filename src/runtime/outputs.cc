@@ -13,7 +13,7 @@ pliant_status size_output(const Model& model, State& state, size_t output, const
   const artifact::TensorDesc& desc = model.program.outputs[output];
   if (size.known || desc.kind != artifact::TensorDesc::Kind::Tensor) return PLIANT_OK;
   size.shape.resize(desc.axes.size());
-  auto bytes = static_cast<uint64_t>(byte_size(desc.dtype));
+  auto bytes = static_cast<int64_t>(byte_size(desc.dtype));
   bool empty = false, overflow = false;
   for (size_t i = 0; i < desc.axes.size(); ++i) {
     const artifact::Int& axis = desc.axes[i].size;
@@ -23,14 +23,13 @@ pliant_status size_output(const Model& model, State& state, size_t output, const
                   desc.axes[i].text.c_str(), v);
     size.shape[i] = v;
     empty = empty || v == 0;
-    overflow = overflow || __builtin_mul_overflow(bytes, static_cast<uint64_t>(v), &bytes);
+    if (v != 0) overflow = overflow || __builtin_mul_overflow(bytes, v, &bytes);
   }
-  if (empty)
-    bytes = 0;
-  else if (overflow || bytes > kMostBytes)
+  // Without elements too: arrays of callers cannot have strides that overflow.
+  if (overflow || (!empty && static_cast<uint64_t>(bytes) > kMostBytes))
     return fail(PLIANT_OUT_OF_MEMORY, "output \"%s\" is too large: shape %s", desc.name.c_str(),
                 shape_text(size.shape.data(), size.shape.size()).str());
-  size.bytes = bytes;
+  size.bytes = empty ? 0 : static_cast<uint64_t>(bytes);
   size.known = true;
   return PLIANT_OK;
 }

@@ -27,8 +27,7 @@ std::string owner_of(const Model& model, uint32_t buffer) {
 }
 
 pliant_status bad_buffer(const Model& model, uint32_t buffer, int64_t bytes) {
-  return fail(bytes < 0 ? PLIANT_RUN_FAULT : PLIANT_OUT_OF_MEMORY, "%san intermediate tensor of %" PRId64 " bytes is %s",
-              prefix_of(owner_of(model, buffer)).str(), bytes, bytes < 0 ? "negative" : "too large");
+  return bad_size(owner_of(model, buffer), "an intermediate tensor", bytes);
 }
 
 pliant_status over_limit(const Model& model, const State& state, const Frame& frame, uint32_t epoch) {
@@ -66,8 +65,7 @@ pliant_status measure(const Model& model, const Frame& frame, uint32_t epoch, st
   for (uint32_t b : frame.code->epochs[epoch]) {
     const artifact::Int& size = model.program.buffers[frame.code->first_buffer + b].bytes;
     const int64_t bytes = size.is_slot ? frame.slots[size.value] : size.value;
-    if (bytes < 0 || static_cast<uint64_t>(bytes) > kMostBytes)
-      return bad_buffer(model, frame.code->first_buffer + b, bytes);
+    if (!is_bytes(bytes)) return bad_buffer(model, frame.code->first_buffer + b, bytes);
     sizes.push_back(round_up(static_cast<uint64_t>(bytes), kAlignment));
   }
   return PLIANT_OK;

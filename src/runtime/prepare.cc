@@ -23,19 +23,22 @@ constexpr int64_t kChunksOfOneThread = 16;
 
 int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
-pliant_status bad_size(const char* where, const char* what, int64_t size) {
-  return fail(size < 0 ? PLIANT_RUN_FAULT : PLIANT_OUT_OF_MEMORY, "%s%s of %" PRId64 " bytes is %s", prefix_of(where).str(),
-              what, size, size < 0 ? "negative" : "too large");
-}
-
-bool is_bytes(int64_t v) { return v >= 0 && static_cast<uint64_t>(v) <= kMostBytes; }
-
 }  // namespace
 
 Text prefix_of(const std::string& where) {
   Text t;
   if (!where.empty()) t.add("%s: ", where.c_str());
   return t;
+}
+
+bool is_bytes(int64_t v) { return v >= 0 && static_cast<uint64_t>(v) <= kMostBytes; }
+
+pliant_status bad_size(const std::string& where, const char* what, int64_t size) {
+  if (size == INT64_MAX)
+    return fail(PLIANT_OUT_OF_MEMORY, "%s%s is too large: its bytes are more than 64 bits can count", prefix_of(where).str(),
+                what);
+  return fail(size < 0 ? PLIANT_RUN_FAULT : PLIANT_OUT_OF_MEMORY, "%s%s of %" PRId64 " bytes is %s", prefix_of(where).str(),
+              what, size, size < 0 ? "negative" : "too large");
 }
 
 pliant_status run_shape(const Model& model, uint32_t index, int64_t* slots) {
@@ -91,7 +94,8 @@ pliant_status Resolver::resolve_call(uint32_t call, PreparedOp& op, std::byte** 
   }
   for (const Int& i : desc.ints) *ints++ = value(i);
   op.tasks = value(desc.tasks);
-  if (op.tasks < 0) return fail(PLIANT_RUN_FAULT, "%s%" PRId64 " tasks are to run", prefix_of(where).str(), op.tasks);
+  if (op.tasks < 0 || static_cast<uint64_t>(op.tasks) > kMostBytes)
+    return fail(PLIANT_RUN_FAULT, "%s%" PRId64 " tasks are to run", prefix_of(where).str(), op.tasks);
   const int64_t scratch = value(desc.scratch), work = value(desc.work);
   if (!is_bytes(scratch)) return bad_size(where, "scratch memory", scratch);
   op.bytes = round_up(static_cast<uint64_t>(scratch), 128);

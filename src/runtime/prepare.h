@@ -7,6 +7,9 @@ namespace pliant::runtime {
 
 // Sizes larger than this are refused, which keeps sums of sizes from wrapping.
 inline constexpr uint64_t kMostBytes = uint64_t{1} << 46;
+bool is_bytes(int64_t v);
+// The fault of a size that is none: INT64_MAX stands for all that 64 bits cannot count.
+pliant_status bad_size(const std::string& where, const char* what, int64_t size);
 
 // Memory from an argument's first byte on, and how much of it there is.
 struct Place {

@@ -159,8 +159,13 @@ void Emitter::emit_shape(const ShapeFunction& source, const std::string& symbol)
     PLIANT_CHECK(from >= 0) << "shape function " << source.name << " reads " << ctx_.info(s).name << ", which has no slot";
     return b_.CreateLoad(b_.getInt64Ty(), slot(static_cast<uint64_t>(from)), ctx_.info(s).name);
   };
-  // Each assignment reads its slots anew: an earlier one may have filled them.
-  for (const auto& [to, value] : source.assignments) b_.CreateStore(uniform_dim(value), slot(to));
+  // Each assignment reads its slots anew: an earlier one may have filled them. No arithmetic is shared between two.
+  for (const Assignment& a : source.assignments) {
+    hoist_->watch(a.is_size);
+    Value* v = uniform_dim(a.value);
+    if (Value* overflow = hoist_->overflow()) v = b_.CreateSelect(overflow, hoist_->constant(INT64_MAX), v);
+    b_.CreateStore(v, slot(a.slot));
+  }
   b_.CreateRetVoid();
   read_symbol_ = {};
 }

@@ -55,14 +55,25 @@ void Hoister::remember(Key key, Value* v, unsigned at) {
   known_.emplace(std::move(key), v);
 }
 
+Value* Hoister::watched(llvm::Intrinsic::ID operation, Value* x, Value* y) {
+  if (!watches_) return nullptr;
+  PLIANT_CHECK(scopes_.size() == 1) << "an overflow noted in a loop";
+  Value* both = b_.CreateBinaryIntrinsic(operation, x, y);
+  Value* over = b_.CreateExtractValue(both, 1);
+  overflow_ = overflow_ ? b_.CreateOr(overflow_, over) : over;
+  return b_.CreateExtractValue(both, 0);
+}
+
 Value* Hoister::add(Value* x, Value* y) {
   if (is_int(x, 0)) return y;
   if (is_int(y, 0)) return x;
+  if (Value* v = watched(llvm::Intrinsic::sadd_with_overflow, x, y)) return v;
   return pure("add", {x, y}, [&] { return b_.CreateNSWAdd(x, y); });
 }
 
 Value* Hoister::sub(Value* x, Value* y) {
   if (is_int(y, 0)) return x;
+  if (Value* v = watched(llvm::Intrinsic::ssub_with_overflow, x, y)) return v;
   return pure("sub", {x, y}, [&] { return b_.CreateNSWSub(x, y); });
 }
 
@@ -70,6 +81,7 @@ Value* Hoister::mul(Value* x, Value* y) {
   if (is_int(x, 1)) return y;
   if (is_int(y, 1)) return x;
   if (is_int(x, 0) || is_int(y, 0)) return constant(0);
+  if (Value* v = watched(llvm::Intrinsic::smul_with_overflow, x, y)) return v;
   return pure("mul", {x, y}, [&] { return b_.CreateNSWMul(x, y); });
 }
 

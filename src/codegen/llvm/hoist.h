@@ -31,6 +31,14 @@ class Hoister {
   unsigned level(llvm::Value* v) const;
 
   llvm::Value* constant(int64_t v) const { return b_.getInt64(static_cast<uint64_t>(v)); }
+  // From here on, in the outermost scope, notes whether sums, differences and products overflow, or does not any more.
+  void watch(bool on) {
+    watches_ = on;
+    overflow_ = nullptr;
+  }
+  // Whether one did since then, as an i1; null when none can.
+  llvm::Value* overflow() const { return overflow_; }
+
   // i64 arithmetic without signed overflow.
   llvm::Value* add(llvm::Value* x, llvm::Value* y);
   llvm::Value* sub(llvm::Value* x, llvm::Value* y);
@@ -76,12 +84,16 @@ class Hoister {
   };
   void remember(Key key, llvm::Value* v, unsigned at);
   llvm::Value* safe_divisor(llvm::Value* y, bool positive);
+  // The operation with its overflow noted; null where that is not asked for.
+  llvm::Value* watched(llvm::Intrinsic::ID operation, llvm::Value* x, llvm::Value* y);
   bool fits(llvm::Value* v) const {
     auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(v->getType());
     return !vector || lanes_ == 0 || vector->getNumElements() == lanes_;
   }
 
   unsigned lanes_ = 0;
+  bool watches_ = false;
+  llvm::Value* overflow_ = nullptr;
   llvm::IRBuilder<>& b_;
   std::vector<Scope> scopes_;
   std::unordered_map<llvm::Value*, unsigned> levels_;
