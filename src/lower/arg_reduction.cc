@@ -74,8 +74,6 @@ bool runs_along(expr::Context& ctx, Scalar body, SymbolId var) {
   return true;
 }
 
-}  // namespace
-
 loop::StmtPtr make_serial_arg_reduction(expr::Context& ctx, const Reduction& r,
                                         const std::function<loop::StmtPtr(Scalar)>& use) {
   PLIANT_CHECK(r.loops.size() == 1) << "an arg reduction has one axis";
@@ -92,10 +90,13 @@ loop::StmtPtr make_serial_arg_reduction(expr::Context& ctx, const Reduction& r,
   return loop::make_alloc(best, loop::make_alloc(pos, loop::make_block({init, scan, last})));
 }
 
+}  // namespace
+
 loop::StmtPtr make_arg_reduction(expr::Context& ctx, const Reduction& r, const std::function<loop::StmtPtr(Scalar)>& use) {
   PLIANT_CHECK(r.loops.size() == 1) << "an arg reduction has one axis";
   const Loop axis = r.loops[0];
-  int64_t n = 4 * r.lanes;  // several vectors hide the latency of comparing and selecting
+  // Several vectors hide the latency of comparing and selecting, as far as the positions, which are wider, fit registers.
+  int64_t n = std::max<int64_t>(1, r.registers / 16) * r.lanes;
   if (auto upper = const_upper(ctx, axis.extent))
     while (n > 1 && n > *upper) n /= 2;
   if (n < 2 || !runs_along(ctx, r.body, axis.var)) return make_serial_arg_reduction(ctx, r, use);
@@ -123,19 +124,82 @@ loop::StmtPtr make_arg_reduction(expr::Context& ctx, const Reduction& r, const s
   return loop::make_alloc(lanes.best, loop::make_alloc(lanes.pos, loop::make_block(std::move(seq))));
 }
 
-std::optional<loop::StmtPtr> make_arg_columns(expr::Context& ctx, const Reduction& r, const Loop& col, Dim first, Dim count,
-                                              const std::function<loop::StmtPtr(const expr::DimMap& at, Scalar)>& use) {
-  if (!runs_along(ctx, r.body, col.var)) return std::nullopt;
-  // Several vectors of columns go down together: each row that is read is more than a line of the caches.
-  return make_vector_loop(ctx, count, 4 * r.lanes, [&](Dim v) {
-    expr::DimMap at{{col.var, first + v}}, inside = at;
-    Dim k = ctx.index_symbol("k", r.loops[0].extent);
-    inside[r.loops[0].var] = k;
-    Reduction column = r;
-    column.body = expr::substitute(r.body, inside);
-    column.loops = {{*k.as_symbol(), r.loops[0].extent}};
-    return make_serial_arg_reduction(ctx, column, [&](Scalar total) { return use(at, total); });
+namespace {
+
+// An axis of at most this many elements costs less with other positions of the output beside it, read by gathers.
+constexpr int64_t kShortArg = 48;
+constexpr int64_t kArgWork = 8192;  // elements of a task
+constexpr int64_t kColumnsOfTask = 1024;
+
+// A range of the innermost of the loops `outer`, of `size` positions at most, for each task.
+struct Part {
+  Dim first, count;
+};
+Part divide(expr::Context& ctx, std::vector<Loop>& outer, Dim size) {
+  const Loop col = outer.back();
+  auto upper = const_upper(ctx, col.extent);
+  if (size.is_const() && upper && *upper <= 2 * size.const_value()) {
+    outer.pop_back();
+    return {ctx.constant(0), col.extent};
+  }
+  const Dim tasks = ceildiv(col.extent, size), c = ctx.index_symbol("t", tasks), first = c * size;
+  outer.back() = {*c.as_symbol(), tasks};
+  return {first, min(size, col.extent - first)};
+}
+
+// `count` outputs from `first` on along `col`, each in a lane, `lanes` at a time.
+loop::StmtPtr make_arg_columns(expr::Context& ctx, const Reduction& r, const Loop& col, Dim first, Dim count, int64_t lanes,
+                               const std::function<loop::StmtPtr(const expr::DimMap& at, Scalar)>& use) {
+  const DType vt = r.body->dtype;
+  const Dim zero = ctx.constant(0), length = r.loops[0].extent;
+  return make_vector_loop(ctx, count, lanes, [&](Dim v) {
+    const Lanes one{ctx, Order(r.combiner), make_local(ctx, "best", vt, 1), make_local(ctx, "pos", DType::I64, 1)};
+    const Dim k = ctx.index_symbol("k", length);
+    const expr::DimMap at{{col.var, first + v}};
+    Scalar value = expr::substitute(r.body, {{col.var, first + v}, {r.loops[0].var, k}});
+    loop::StmtPtr look = one.store(zero, takes_place(one.order, value, one.best_at(zero)), value, expr::make_index(k));
+    loop::StmtPtr init = loop::make_block({loop::make_store(one.best.id, {zero}, identity_of(ctx, r.combiner, vt)),
+                                           loop::make_store(one.pos.id, {zero}, expr::make_const_int(ctx, DType::I64, 0))});
+    loop::StmtPtr scan = loop::make_for(*k.as_symbol(), length, loop::ForKind::Serial, look);
+    loop::StmtPtr all = loop::make_block({init, scan, use(at, one.pos_at(zero))});
+    return loop::make_alloc(one.best, loop::make_alloc(one.pos, all));
   });
+}
+
+}  // namespace
+
+ArgKernel make_arg_kernel(expr::Context& ctx, const Reduction& r, std::vector<Loop> outer,
+                          const std::function<loop::StmtPtr(const expr::DimMap&, Scalar)>& store) {
+  auto alone = [&](const expr::DimMap& at) {
+    Reduction row = r;
+    row.body = expr::substitute(r.body, at);
+    Dim k = ctx.index_symbol("k", r.loops[0].extent);
+    row.body = expr::substitute(row.body, {{r.loops[0].var, k}});
+    row.loops = {{*k.as_symbol(), r.loops[0].extent}};
+    return make_reduction(ctx, row, [&](Scalar v) { return store(at, v); });
+  };
+  const Dim length = r.loops[0].extent;
+  if (outer.empty()) return {outer, alone({})};
+  const Loop col = outer.back();
+  if (runs_along(ctx, r.body, col.var)) {
+    // Where registers allow it several vectors of columns go down together: a row that is read is more than a line of the
+    // caches.
+    const int64_t vectors = r.registers >= 32 ? 4 : 1;
+    const Part part = divide(ctx, outer, ctx.constant(kColumnsOfTask));
+    return {outer, make_arg_columns(ctx, r, col, part.first, part.count, vectors * r.lanes, store)};
+  }
+  const bool may_be_short = !ctx.proves_less(ctx.constant(kShortArg), length);
+  if (!may_be_short) return {outer, alone({})};
+  const Dim one = ctx.constant(1);
+  const Part part = divide(ctx, outer, max(one, floordiv(ctx.constant(kArgWork), max(one, length))));
+  loop::StmtPtr task = make_arg_columns(ctx, r, col, part.first, part.count, r.lanes, store);
+  if (!ctx.proves_less_equal(length, ctx.constant(kShortArg))) {
+    Dim i = ctx.index_symbol("i", part.count);
+    loop::StmtPtr rows =
+        loop::make_for(*i.as_symbol(), part.count, loop::ForKind::Serial, alone({{col.var, part.first + i}}));
+    task = loop::make_if(expr::less_equal(length, ctx.constant(kShortArg)), task, rows);
+  }
+  return {outer, task};
 }
 
 }  // namespace pliant::lower

@@ -265,15 +265,17 @@ Result<LoweredKernel> lower_reduce_with(const Problem& p, const StageList& list,
     if (sliding)
       stmt = loop::make_alloc(sliding->strip.buffer, loop::make_block({fill_strip(ctx, sliding->strip, lanes), stmt}));
   } else {
-    Reduction r{t.combiner, is_arg(t.combiner) ? body->dtype : t.accumulate, body,
-                reduce,     !reduce.empty() && !is_arg(t.combiner),          lanes};
-    if (is_arg(t.combiner) && !outer.empty()) {
-      Division d = divide(ctx, outer, false, 0);
+    Reduction r{t.combiner, t.accumulate, body, reduce, !reduce.empty(), lanes};
+    if (!is_arg(t.combiner)) {
+      stmt = make_reduction(ctx, r, [&](Scalar v) { return store({}, v); });
+    } else {
+      r.accumulate = body->dtype;
       r.lanes = lanes_for(p.target, {body});
-      auto columns = make_arg_columns(ctx, r, outer.back(), d.col.first, d.col.count, store);
-      if (columns) parallel = d.parallel, stmt = *columns;
+      r.registers = p.target.vector_registers;
+      ArgKernel arg = make_arg_kernel(ctx, r, outer, store);
+      parallel = std::move(arg.parallel);
+      stmt = std::move(arg.task);
     }
-    if (!stmt) stmt = make_reduction(ctx, r, [&](Scalar v) { return store({}, v); });
   }
   LoweredKernel k;
   k.tasks = product_of(ctx, parallel);

@@ -41,6 +41,7 @@ bool reads_own_row(const Stage& s, const std::map<expr::TensorId, const Stage*>&
 }  // namespace
 
 bool works_by_rows(const Problem& p, const StageList& list) {
+  if (list.stages.size() == 1 && is_arg(list.stages[0].tensor->combiner)) return false;  // short rows go side by side there
   auto rank = row_rank(list);
   if (!rank) return false;
   std::vector<Dim> prefix;
@@ -225,7 +226,13 @@ Result<LoweredNode> lower_rows(const Problem& p, const StageList& list) {
         continue;
       }
       int64_t lanes = lanes_for(p.target, {body, expr::make_const(ctx, t.accumulate, 0)});
-      Reduction red{t.combiner, is_arg(t.combiner) ? body->dtype : t.accumulate, body, f.inner.loops, true, lanes};
+      Reduction red{t.combiner,
+                    is_arg(t.combiner) ? body->dtype : t.accumulate,
+                    body,
+                    f.inner.loops,
+                    true,
+                    lanes,
+                    p.target.vector_registers};
       seq.push_back(make_reduction(ctx, red, [&](Scalar v) { return finish(finish_value(t, v)); }));
       continue;
     }

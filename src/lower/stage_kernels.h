@@ -41,15 +41,19 @@ struct Reduction {
   std::vector<Loop> loops;
   bool vector = false;
   int64_t lanes = 1;
+  int64_t registers = 16;  // of the target, for vectors
 };
 loop::StmtPtr make_reduction(expr::Context& ctx, const Reduction& r, const std::function<loop::StmtPtr(Scalar)>& use);
 // Arg reductions: in lanes where memory is read along the axis, else by one scalar accumulator.
 loop::StmtPtr make_arg_reduction(expr::Context& ctx, const Reduction& r, const std::function<loop::StmtPtr(Scalar)>& use);
-loop::StmtPtr make_serial_arg_reduction(expr::Context& ctx, const Reduction& r,
-                                        const std::function<loop::StmtPtr(Scalar)>& use);
-// Arg reductions of `count` neighbouring columns from `first` on, in lanes; nothing where memory is not read along them.
-std::optional<loop::StmtPtr> make_arg_columns(expr::Context& ctx, const Reduction& r, const Loop& col, Dim first, Dim count,
-                                              const std::function<loop::StmtPtr(const expr::DimMap& at, Scalar)>& use);
+// Arg reductions as a kernel: loops over tasks, and what each does. Short axes are walked by lanes that stand for
+// neighbouring outputs.
+struct ArgKernel {
+  std::vector<Loop> parallel;
+  loop::StmtPtr task;
+};
+ArgKernel make_arg_kernel(expr::Context& ctx, const Reduction& r, std::vector<Loop> outer,
+                          const std::function<loop::StmtPtr(const expr::DimMap& at, Scalar)>& store);
 // `buffer[offset] = value`; a Select whose condition does not vary along `vector_var` becomes an If around two stores.
 loop::StmtPtr make_stage_store(expr::Context& ctx, loop::BufferId buffer, Dim offset, Scalar value,
                                std::optional<SymbolId> vector_var);

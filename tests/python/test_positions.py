@@ -88,3 +88,21 @@ def test_empty_outputs():
     g("ArgMax", "x", name="y", axis=1, keepdims=0)
     exe = pliant.compile(g.model([("x", TensorProto.FLOAT, ["a", "b"])], [("y", TensorProto.INT64, None)]))
     assert exe.run({"x": np.zeros((0, 4), np.float32)})["y"].shape == (0,)
+
+
+@pytest.mark.parametrize("target", ["native", "x86-64-v3"])
+@pytest.mark.parametrize("name", ["f32", "f16", "i64"])
+def test_many_short_rows(name, target):
+    element, dtype = TYPES[name]
+    rng = np.random.default_rng(10)
+    for rows, known in [("a", "b"), ("a", 5), (3001, "b")]:
+        g = models.Graph()
+        g("ArgMax", "x", name="y", axis=1, keepdims=0)
+        g("ArgMin", "x", name="z", axis=1, keepdims=0, select_last_index=1)
+        exe = pliant.compile(g.model([("x", element, [rows, known])], [(k, TensorProto.INT64, None) for k in "yz"]), target=target)
+        for n in [1, 9, 4001] if rows == "a" else [3001]:
+            for length in [1, 3, 5, 47, 48, 49, 200] if known == "b" else [5]:
+                x = values(rng, dtype, (n, length))
+                got = exe.run({"x": x})
+                np.testing.assert_array_equal(got["y"], expected(x, 1, "ArgMax", 0), f"{x.shape}")
+                np.testing.assert_array_equal(got["z"], expected(x, 1, "ArgMin", 1), f"{x.shape}")
