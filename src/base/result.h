@@ -78,10 +78,13 @@ struct CheckStream {
   } else                   \
     ::pliant::detail::CheckStream(__FILE__, __LINE__, #cond)
 
-// The value of a Result, or return its Error from the enclosing function. TRY(expr) is an expression.
-#define TRY(...)                                                  \
-  ({                                                              \
-    auto&& try_result_ = (__VA_ARGS__);                           \
-    if (!try_result_.ok()) return std::move(try_result_.error()); \
-    try_result_.take();                                           \
+// The value of a Result, or return its Error from the enclosing function. TRY(expr) is an expression, and may be nested:
+// each has a name of its own.
+#define TRY(...) PLIANT_TRY_COUNTED(__COUNTER__, __VA_ARGS__)
+#define PLIANT_TRY_COUNTED(n, ...) PLIANT_TRY_NAMED(n, __VA_ARGS__)
+#define PLIANT_TRY_NAMED(n, ...)                                        \
+  ({                                                                    \
+    auto&& try_result_##n = (__VA_ARGS__);                              \
+    if (!try_result_##n.ok()) return std::move(try_result_##n.error()); \
+    try_result_##n.take();                                              \
   })
