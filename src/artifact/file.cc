@@ -67,30 +67,6 @@ ConstantPlaces place_constants(std::span<const Variant> variants) {
   return out;
 }
 
-// Passes bytes on, hashes them and fills gaps with zeros.
-class Writer {
- public:
-  explicit Writer(const Sink& sink) : sink_(sink) {}
-  bool put(Bytes bytes) {
-    if (bytes.empty()) return true;
-    digest_.update(bytes);
-    at_ += bytes.size();
-    return sink_(bytes);
-  }
-  bool pad_to(uint64_t offset) {
-    static constexpr std::byte zeros[kPageBytes] = {};
-    while (at_ < offset)
-      if (!put(Bytes(zeros).first(std::min(offset - at_, kPageBytes)))) return false;
-    return true;
-  }
-  bool put_digest() { return sink_(digest_.finish()); }
-
- private:
-  const Sink& sink_;
-  DigestStream digest_;
-  uint64_t at_ = 0;
-};
-
 struct Plan {
   Header header{};
   std::vector<Section> sections;
@@ -125,28 +101,6 @@ Plan plan_file(std::span<const Variant> variants) {
   plan.header.sections = static_cast<uint32_t>(plan.sections.size());
   plan.header.file_bytes = at + kDigestBytes;
   return plan;
-}
-
-bool write_planned(const Plan& plan, std::span<const Variant> variants, const Sink& sink) {
-  Writer w(sink);
-  if (!w.put(std::as_bytes(std::span(&plan.header, 1))) || !w.put(std::as_bytes(std::span(plan.sections)))) return false;
-  for (const Section& s : plan.sections) {
-    if (!w.pad_to(s.offset)) return false;
-    const NativeImage& image = variants[s.variant].program.image;
-    bool fine = true;
-    switch (s.kind) {
-      case SectionKind::Tables: fine = w.put(plan.tables[s.variant]); break;
-      case SectionKind::Text: fine = w.put(image.text); break;
-      case SectionKind::Rodata: fine = w.put(image.rodata); break;
-      case SectionKind::Data: fine = w.put(image.data); break;
-      case SectionKind::Constants:
-        for (const auto& [offset, bytes] : plan.constants.contents)
-          fine = fine && w.pad_to(s.offset + offset) && w.put(bytes);
-        break;
-    }
-    if (!fine) return false;
-  }
-  return w.put_digest();
 }
 
 bool fail(std::string& error, std::string text) {
@@ -201,17 +155,27 @@ bool has_magic(Bytes bytes) {
 
 std::vector<std::byte> write_file(std::span<const Variant> variants) {
   const Plan plan = plan_file(variants);
-  std::vector<std::byte> out;
-  out.reserve(plan.header.file_bytes);
-  write_planned(plan, variants, [&](Bytes bytes) {
-    out.insert(out.end(), bytes.begin(), bytes.end());
-    return true;
-  });
+  std::vector<std::byte> out(plan.header.file_bytes);
+  auto put = [&](uint64_t at, Bytes bytes) {
+    std::copy(bytes.begin(), bytes.end(), out.begin() + static_cast<ptrdiff_t>(at));
+  };
+  put(0, std::as_bytes(std::span(&plan.header, 1)));
+  put(sizeof(Header), std::as_bytes(std::span(plan.sections)));
+  for (const Section& s : plan.sections) {
+    const NativeImage& image = variants[s.variant].program.image;
+    switch (s.kind) {
+      case SectionKind::Tables: put(s.offset, plan.tables[s.variant]); break;
+      case SectionKind::Text: put(s.offset, image.text); break;
+      case SectionKind::Rodata: put(s.offset, image.rodata); break;
+      case SectionKind::Data: put(s.offset, image.data); break;
+      case SectionKind::Constants:
+        for (const auto& [offset, bytes] : plan.constants.contents) put(s.offset + offset, bytes);
+        break;
+    }
+  }
+  const uint64_t end = out.size() - kDigestBytes;
+  put(end, digest_of(Bytes(out).first(end), 1));
   return out;
-}
-
-bool write_file(std::span<const Variant> variants, const Sink& sink) {
-  return write_planned(plan_file(variants), variants, sink);
 }
 
 bool open_file(Bytes bytes, const ReadOptions& options, FileView& out, std::string& error) {

@@ -13,7 +13,6 @@
 // put the most demanding first.
 #pragma once
 #include <array>
-#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,9 +34,6 @@ struct Variant {
 };
 // The whole file in one block of exactly its size. Variants must pass verify().
 std::vector<std::byte> write_file(std::span<const Variant> variants);
-// The same bytes in order, in pieces, without holding them; false as soon as the sink gives false.
-using Sink = std::function<bool(std::span<const std::byte>)>;
-bool write_file(std::span<const Variant> variants, const Sink& sink);
 
 using Digest = std::array<std::byte, 32>;
 

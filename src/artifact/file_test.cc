@@ -69,18 +69,9 @@ TEST(file, round_trip) {
   EXPECT_EQ(static_cast<size_t>(view.constants.data() - w.file.data()) % kPageBytes, 0u);
 }
 
-TEST(file, same_bytes_each_time_and_in_pieces) {
+TEST(file, same_bytes_each_time) {
   const Written w, again;
   EXPECT_EQ(w.file, again.file);
-  std::vector<std::byte> pieces;
-  EXPECT_TRUE(write_file({&w.variant, 1}, [&](std::span<const std::byte> piece) {
-    pieces.insert(pieces.end(), piece.begin(), piece.end());
-    return true;
-  }));
-  EXPECT_EQ(pieces, w.file);
-  int calls = 0;
-  EXPECT_FALSE(write_file({&w.variant, 1}, [&](std::span<const std::byte>) { return ++calls < 3; }));
-  EXPECT_EQ(calls, 3);
 }
 
 TEST(file, several_variants_share_constants) {

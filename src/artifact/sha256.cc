@@ -171,40 +171,20 @@ void sha256_blocks(Sha256Path path, uint32_t state[8], const std::byte* data, si
   for (; blocks > 0; --blocks, data += 64) portable_block(state, data);
 }
 
-Sha256Stream::Sha256Stream() { std::memcpy(state_, kInitial, sizeof state_); }
-
-void Sha256Stream::update(std::span<const std::byte> bytes) {
-  total_ += bytes.size();
-  const Sha256Path path = sha256_path();
-  if (filled_ > 0) {
-    size_t part = std::min(bytes.size(), sizeof block_ - filled_);
-    std::memcpy(block_ + filled_, bytes.data(), part);
-    filled_ += part;
-    bytes = bytes.subspan(part);
-    if (filled_ < sizeof block_) return;
-    sha256_blocks(path, state_, block_, 1);
-    filled_ = 0;
-  }
-  size_t blocks = bytes.size() / sizeof block_;
-  sha256_blocks(path, state_, bytes.data(), blocks);
-  bytes = bytes.subspan(blocks * sizeof block_);
-  if (!bytes.empty()) std::memcpy(block_, bytes.data(), bytes.size());
-  filled_ = bytes.size();
-}
-
-Sha256 Sha256Stream::finish() {
-  const uint64_t bits = total_ * 8;
-  std::byte tail[72] = {std::byte{0x80}};
-  size_t zeros = (filled_ < 56 ? 56 : 120) - filled_;
-  for (int i = 0; i < 8; ++i) tail[zeros + static_cast<size_t>(i)] = static_cast<std::byte>(bits >> (56 - 8 * i));
-  update({tail, zeros + 8});
-  return to_bytes(state_);
-}
-
 Sha256 sha256(std::span<const std::byte> bytes) {
-  Sha256Stream s;
-  s.update(bytes);
-  return s.finish();
+  const Sha256Path path = sha256_path();
+  uint32_t state[8];
+  std::memcpy(state, kInitial, sizeof state);
+  sha256_blocks(path, state, bytes.data(), bytes.size() / 64);
+  // The rest, a one bit, zeros and the number of bits: one block or two.
+  std::byte tail[128] = {};
+  const size_t rest = bytes.size() % 64, end = rest < 56 ? 64 : 128;
+  if (rest > 0) std::memcpy(tail, bytes.data() + bytes.size() - rest, rest);
+  tail[rest] = std::byte{0x80};
+  const uint64_t bits = __builtin_bswap64(bytes.size() * 8);
+  std::memcpy(tail + end - 8, &bits, 8);
+  sha256_blocks(path, state, tail, end / 64);
+  return to_bytes(state);
 }
 
 bool has_digest_lanes() {
@@ -271,24 +251,6 @@ Sha256 digest_of(std::span<const std::byte> bytes, int threads) {
   hash_pieces(&pieces);
   for (pthread_t t : others) pthread_join(t, nullptr);
   return sha256(std::as_bytes(std::span(pieces.each)));
-}
-
-void DigestStream::update(std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    size_t part = std::min(bytes.size(), kDigestPiece - in_piece_);
-    piece_.update(bytes.first(part));
-    in_piece_ += part;
-    bytes = bytes.subspan(part);
-    if (in_piece_ < kDigestPiece) continue;
-    outer_.update(piece_.finish());
-    piece_ = Sha256Stream();
-    in_piece_ = 0;
-  }
-}
-
-Sha256 DigestStream::finish() {
-  if (in_piece_ > 0) outer_.update(piece_.finish());
-  return outer_.finish();
 }
 
 }  // namespace pliant::artifact

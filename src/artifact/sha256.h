@@ -9,22 +9,9 @@ namespace pliant::artifact {
 
 using Sha256 = std::array<std::byte, 32>;
 
-class Sha256Stream {
- public:
-  Sha256Stream();
-  void update(std::span<const std::byte> bytes);
-  Sha256 finish();
-
- private:
-  uint32_t state_[8];
-  std::byte block_[64];
-  size_t filled_ = 0;
-  uint64_t total_ = 0;
-};
-
 Sha256 sha256(std::span<const std::byte> bytes);
 
-// Which block function `update` uses; Portable can be forced to test one against the other.
+// Which block function sha256() uses; Portable can be forced to test one against the other.
 enum class Sha256Path { Portable, Instructions };
 Sha256Path sha256_path();
 void sha256_blocks(Sha256Path path, uint32_t state[8], const std::byte* data, size_t blocks);
@@ -38,16 +25,5 @@ Sha256 digest_of(std::span<const std::byte> bytes, int threads);
 inline constexpr size_t kDigestLanes = 8;
 bool has_digest_lanes();
 void sha256_lanes(const std::byte* first, Sha256 out[kDigestLanes]);
-
-// The same digest of bytes that come in parts.
-class DigestStream {
- public:
-  void update(std::span<const std::byte> bytes);
-  Sha256 finish();
-
- private:
-  Sha256Stream outer_, piece_;
-  size_t in_piece_ = 0;
-};
 
 }  // namespace pliant::artifact
