@@ -68,10 +68,6 @@ Status check(const graph::Function& f, expr::Context& ctx, const std::string& pa
   return ok();
 }
 
-}  // namespace
-
-namespace {
-
 Result<graph::FunctionPtr> run_on(graph::FunctionPtr f, const graph::Module& module, const std::string& prefix,
                                   const CompileOptions& options) {
   expr::Context& ctx = *module.ctx;

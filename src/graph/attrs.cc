@@ -74,15 +74,8 @@ std::string Attrs::string_or(const std::string& name, const std::string& fallbac
   const std::string* v = typed<std::string>(*this, name);
   return v ? *v : fallback;
 }
-DType Attrs::dtype_or(const std::string& name, DType fallback) const {
-  const DType* v = typed<DType>(*this, name);
-  return v ? *v : fallback;
-}
 std::vector<int64_t> Attrs::ints_or(const std::string& name, std::vector<int64_t> fallback) const {
   return typed_list<int64_t>(*this, name, std::move(fallback));
-}
-std::vector<double> Attrs::floats_or(const std::string& name, std::vector<double> fallback) const {
-  return typed_list<double>(*this, name, std::move(fallback));
 }
 std::vector<Dim> Attrs::dims_or(const std::string& name, std::vector<Dim> fallback) const {
   return typed_list<Dim>(*this, name, std::move(fallback));

@@ -104,24 +104,5 @@ TEST(Control, ObligationsOfARegionAreNodesOfIt) {
   EXPECT_TRUE(b.peek().obligations.empty());
 }
 
-TEST(Control, CallsNameFunctionsOfTheModule) {
-  auto m = parse_module(R"(symbol n {origin=input_axis("x", 0)}
-func @main(%0 "x": f32[n]) {
-  %1 = core.call(%0) {callee="other"} : f32[n]
-  return %1 "y"
-}
-func @twice(%0 "x": f32[n]) {
-  %1 = core.call(%0, %0) {callee="main"} : f32[n]
-  return %1 "y"
-}
-)");
-  ASSERT_TRUE(m.ok()) << m.error().text();
-  Status s = verify(m.value());
-  ASSERT_FALSE(s.ok());
-  ASSERT_EQ(s.error().diagnostics.size(), 2u);
-  EXPECT_EQ(s.error().diagnostics[0].id, "unknown-function");
-  EXPECT_EQ(s.error().diagnostics[1].id, "bad-call");
-}
-
 }  // namespace
 }  // namespace pliant::graph

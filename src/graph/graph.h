@@ -88,9 +88,7 @@ class Attrs {
   double float_or(const std::string& name, double fallback) const;
   bool bool_or(const std::string& name, bool fallback) const;
   std::string string_or(const std::string& name, const std::string& fallback) const;
-  DType dtype_or(const std::string& name, DType fallback) const;
   std::vector<int64_t> ints_or(const std::string& name, std::vector<int64_t> fallback) const;
-  std::vector<double> floats_or(const std::string& name, std::vector<double> fallback) const;
   std::vector<Dim> dims_or(const std::string& name, std::vector<Dim> fallback) const;
   ConstantPtr constant(const std::string& name) const;  // null when absent
   const std::map<std::string, AttrValue>& all() const { return map_; }
@@ -166,7 +164,6 @@ class FunctionBuilder {
   ValueId add_value(Type type, std::string name = "");
   ValueId add_param(Type type, std::string name, ConstantPtr default_value = nullptr);
   void set_name(ValueId v, std::string name) { f_.values[v].name = std::move(name); }
-  void set_type(ValueId v, Type type) { f_.values[v].type = std::move(type); }
   void append(Node node);  // requires node.loc
   // Appends a node with fresh outputs of these types.
   std::vector<ValueId> append(std::string op, Attrs attrs, std::vector<ValueId> inputs, std::vector<Type> types, LocPtr loc);
@@ -228,10 +225,9 @@ ConstantTable constants_of(const Function& f);
 Result<Module> parse_module(std::string_view text, const ConstantTable& constants = {});
 Result<FunctionPtr> parse_function(std::string_view text, expr::Context& ctx, const ConstantTable& constants = {});
 // Structure: each value defined once and before its use, counts and ids in range, result names unique, every node has a
-// location, symbols used only after they are known. Types against operators are checked by ops::verify_types.
+// location, symbols used only after they are known. Types against operators, and calls against functions, are checked by
+// ops::verify_types.
 Status verify(const Function& f, expr::Context& ctx);
-// Every function, and that each core.call names one of them.
-Status verify(const Module& m);
 
 // Visits every node, regions too, outermost first.
 void for_each_node(const Function& f, const std::function<void(const Node&)>& visit);

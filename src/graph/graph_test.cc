@@ -61,7 +61,7 @@ TEST(Attrs, WrongKindIsABugAndAbsentIsTheFallback) {
   EXPECT_EQ(attrs.int_or("axis", 0), 2);
   EXPECT_EQ(attrs.int_or("other", 7), 7);
   EXPECT_THROW(attrs.float_or("axis", 0), InternalError);
-  EXPECT_TRUE(attrs.floats_or("empty", {1}).empty());
+  EXPECT_TRUE(attrs.ints_or("empty", {1}).empty());
 }
 
 TEST(Text, EveryAttributeKindRoundTrips) {
@@ -242,6 +242,17 @@ class VerifyTest : public testing::Test {
   Dim n = ctx.symbol({.name = "n", .origin = {expr::Origin::Kind::InputAxis, "x", 0}});
   Type type = make_tensor_type(DType::F32, {n});
 };
+
+TEST_F(VerifyTest, MoreAxesThanAnArtifactHolds) {
+  FunctionBuilder b("f");
+  for (size_t rank : {32, 33})
+    b.add_param(make_tensor_type(DType::F32, Shape(rank, ctx.constant(1))), "x" + std::to_string(rank));
+  b.set_results({}, {});
+  const Status status = verify(*b.finish(), ctx);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().text(),
+            "function f: error: value 1 \"x33\" has 33 axes, but at most 32 are supported [unsupported-shape]");
+}
 
 TEST_F(VerifyTest, GoodFunctionPasses) {
   FunctionBuilder b("f", ctx);

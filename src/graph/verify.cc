@@ -1,6 +1,7 @@
 #include <set>
 #include <unordered_set>
 
+#include "artifact/file.h"
 #include "graph/control.h"
 #include "graph/visit.h"
 
@@ -55,6 +56,10 @@ class Verifier {
       return report("bad-value", what + " is value " + std::to_string(v) + " of " + count(f_.values.size(), "value"));
     if (defined_[v]) report("defined-twice", value_text(v) + " is defined a second time as " + what);
     defined_[v] = in_scope_[v] = true;
+    const TensorType* t = f_.values[v].type.tensor();
+    if (t != nullptr && t->shape.size() > artifact::kMaxRank)
+      report("unsupported-shape", value_text(v) + " has " + std::to_string(t->shape.size()) + " axes, but at most " +
+                                      std::to_string(artifact::kMaxRank) + " are supported");
   }
   void use(ValueId v, const std::string& what) {
     if (v >= f_.values.size())
@@ -223,30 +228,5 @@ class Verifier {
 }  // namespace
 
 Status verify(const Function& f, expr::Context& ctx) { return Verifier(f, ctx).run(); }
-
-Status verify(const Module& m) {
-  Error e;
-  auto add = [&](Status s) {
-    if (!s.ok()) e.diagnostics.insert(e.diagnostics.end(), s.error().diagnostics.begin(), s.error().diagnostics.end());
-  };
-  for (const FunctionPtr& f : m.functions) {
-    add(verify(*f, *m.ctx));
-    for_each_node(*f, [&](const Node& n) {
-      if (n.op != "core.call" || !check_form(n).ok()) return;
-      std::string callee = n.attrs.string_or("callee", "");
-      const Function* g = m.find(callee);
-      if (g == nullptr) {
-        add(make_error("unknown-function", describe(n.loc), "there is no function " + callee));
-      } else if (g->params.size() != n.inputs.size() || g->results.size() != n.outputs.size()) {
-        add(make_error("bad-call", describe(n.loc),
-                       callee + " takes " + std::to_string(g->params.size()) + " arguments and gives " +
-                           std::to_string(g->results.size()) + " results, but the call has " +
-                           std::to_string(n.inputs.size()) + " and " + std::to_string(n.outputs.size())));
-      }
-    });
-  }
-  if (e.diagnostics.empty()) return ok();
-  return e;
-}
 
 }  // namespace pliant::graph

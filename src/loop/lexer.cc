@@ -27,9 +27,10 @@ std::string quote(std::string_view text, char mark) {
   return out + mark;
 }
 
+bool is_name_start(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
+
 }  // namespace
 
-bool is_name_start(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
 bool is_name_char(char c) { return is_name_start(c) || is_digit(c) || c == '.'; }
 
 std::string quote_name(std::string_view name) {
@@ -43,12 +44,6 @@ Token Lexer::take() {
   Token t = token_;
   next();
   return t;
-}
-
-Token Lexer::peek_second() const {
-  Lexer ahead = *this;
-  ahead.next();
-  return ahead.token_;
 }
 
 bool Lexer::is(std::string_view s) const {

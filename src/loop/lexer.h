@@ -28,8 +28,6 @@ class Lexer {
   explicit Lexer(std::string_view text) : text_(text) { next(); }
   const Token& peek() const { return token_; }
   Token take();
-  // The token after peek().
-  Token peek_second() const;
   bool is(std::string_view punct_or_keyword) const;
   bool accept(std::string_view punct_or_keyword);
   const std::string& fault() const { return fault_; }
@@ -46,7 +44,6 @@ class Lexer {
   std::string fault_;
 };
 
-bool is_name_start(char c);
 bool is_name_char(char c);
 // The name as it is written: in backticks when it is not an identifier or is a word of the syntax.
 std::string quote_name(std::string_view name);

@@ -238,5 +238,26 @@ TEST_F(ControlTest, ConditionsEndLoops) {
   EXPECT_EQ(run(f, {f32({1}, {700})})[1].shape, (std::vector<int64_t>{0, 1}));
 }
 
+TEST(Calls, FitFunctionsOfTheModule) {
+  auto m = graph::parse_module(R"(symbol n {origin=input_axis("x", 0)}
+func @main(%0 "x": f32[n]) {
+  %1 = core.call(%0) {callee="other"} : f32[n]
+  return %1 "y"
+}
+func @twice(%0 "x": f32[n]) {
+  %1 = core.call(%0, %0) {callee="main"} : f32[n]
+  return %1 "y"
+}
+)");
+  ASSERT_TRUE(m.ok()) << m.error().text();
+  auto fault = [&](size_t f) {
+    return verify_types(*m.value().functions[f], *m.value().ctx, &m.value()).error().diagnostics[0];
+  };
+  EXPECT_EQ(fault(0).id, "unknown-function");
+  EXPECT_EQ(fault(0).message, "there is no function \"other\"");
+  EXPECT_EQ(fault(1).id, "type-mismatch");
+  EXPECT_EQ(fault(1).message, "function \"main\" takes 1 arguments and gives 1 results, but the call has 2 and 1");
+}
+
 }  // namespace
 }  // namespace pliant::ops

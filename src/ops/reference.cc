@@ -63,16 +63,6 @@ void copy_element(te::Array& out, int64_t to, const te::ArrayView& a, int64_t fr
 
 void set_i64(te::Array& out, int64_t i, int64_t v) { std::memcpy(element(out, i), &v, sizeof v); }
 
-void set_number(te::Array& out, int64_t i, double v) {
-  if (out.dtype == DType::F64) {
-    std::memcpy(element(out, i), &v, sizeof v);
-    return;
-  }
-  PLIANT_CHECK(out.dtype == DType::F32) << "set_number of " << name_of(out.dtype);
-  float f = static_cast<float>(v);
-  std::memcpy(element(out, i), &f, sizeof f);
-}
-
 AxisView split_axis(const std::vector<int64_t>& shape, int64_t axis) {
   AxisView v;
   for (int64_t k = 0; k < static_cast<int64_t>(shape.size()); ++k)

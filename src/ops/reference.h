@@ -15,7 +15,6 @@ te::Array make_array(DType t, std::vector<int64_t> shape);
 // Copies element `from` of a to element `to` of `out`, of the same type.
 void copy_element(te::Array& out, int64_t to, const te::ArrayView& a, int64_t from);
 void set_i64(te::Array& out, int64_t i, int64_t v);
-void set_number(te::Array& out, int64_t i, double v);  // f32 or f64
 
 // [outer][size][inner] around an axis.
 struct AxisView {

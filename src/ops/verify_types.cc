@@ -213,11 +213,15 @@ class TypeVerifier {
 
   Status verify_call(const Node& n) {
     TRY(graph::check_form(n));
-    const Function* callee = module_ == nullptr ? nullptr : module_->find(n.attrs.string_or("callee", ""));
     if (module_ == nullptr) return ok();
-    if (callee == nullptr) return make_error("unknown-function", describe(n.loc), "the callee of core.call does not exist");
+    const std::string name = n.attrs.string_or("callee", "");
+    const Function* callee = module_->find(name);
+    if (callee == nullptr) return make_error("unknown-function", describe(n.loc), "there is no function \"" + name + "\"");
     if (callee->params.size() != n.inputs.size() || callee->results.size() != n.outputs.size())
-      return type_error(n, "core.call has another number of arguments or results than " + callee->name);
+      return type_error(n, "function \"" + name + "\" takes " + std::to_string(callee->params.size()) +
+                               " arguments and gives " + std::to_string(callee->results.size()) +
+                               " results, but the call has " + std::to_string(n.inputs.size()) + " and " +
+                               std::to_string(n.outputs.size()));
     expr::DimMap map;
     for (size_t i = 0; i < n.inputs.size(); ++i) bind(callee->value(callee->params[i]).type, type(n.inputs[i]), map);
     for (size_t i = 0; i < n.inputs.size(); ++i)

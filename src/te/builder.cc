@@ -173,14 +173,4 @@ std::vector<Tensor> stages_of(const std::vector<Tensor>& outputs) {
   return out;
 }
 
-Scalar inline_map(Scalar s, const Tensor& from) {
-  PLIANT_CHECK(from->kind == Kind::Map) << from->name << " is a " << name_of(from->kind);
-  return expr::substitute(s, {}, [&](Scalar load) {
-    if (load->tensor != from->id) return load;
-    expr::DimMap map;
-    for (size_t i = 0; i < from->index.size(); ++i) map.emplace(from->index[i], load->index[i]);
-    return expr::substitute(from->body, map);
-  });
-}
-
 }  // namespace pliant::te

@@ -97,8 +97,6 @@ Result<std::vector<Array>> evaluate(const std::vector<Tensor>& outputs,
 
 // The stages that `outputs` need, in order, inputs left out.
 std::vector<Tensor> stages_of(const std::vector<Tensor>& outputs);
-// One Map as seen through its loads: each load of `from` in `s` replaced by the body of `from` at those indices.
-Scalar inline_map(Scalar s, const Tensor& from);
 std::string print(const std::vector<Tensor>& outputs, expr::Context& ctx);
 
 }  // namespace pliant::te

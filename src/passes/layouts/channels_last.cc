@@ -8,6 +8,13 @@
 namespace pliant::passes {
 namespace {
 
+// Where an axis (in [-rank, rank)) of [N, C, spatial…] stands in the channels-last form.
+int64_t axis_in_last(int64_t axis, size_t rank) {
+  auto r = static_cast<int64_t>(rank);
+  if (axis < 0) axis += r;
+  return axis == 0 ? 0 : axis == 1 ? r - 1 : axis - 1;
+}
+
 using Answer = std::optional<ChannelsLast>;
 
 bool has_channels(const TensorType* t) { return t != nullptr && t->shape.size() >= 3 && t->shape.size() <= 5; }
@@ -306,12 +313,6 @@ std::vector<int64_t> to_first(size_t rank) {
   if (rank > 1) perm.push_back(static_cast<int64_t>(rank) - 1);
   for (size_t k = 1; k + 1 < rank; ++k) perm.push_back(static_cast<int64_t>(k));
   return perm;
-}
-
-int64_t axis_in_last(int64_t axis, size_t rank) {
-  auto r = static_cast<int64_t>(rank);
-  if (axis < 0) axis += r;
-  return axis == 0 ? 0 : axis == 1 ? r - 1 : axis - 1;
 }
 
 std::optional<ChannelsLast> channels_last(const Node& n, const TypeOf& type_of, expr::Context& ctx) {

@@ -27,7 +27,5 @@ std::optional<ChannelsLast> channels_last(const Node& n, const TypeOf& type_of, 
 // Axis k of the channels-last form is axis perm[k] of [N, C, spatial…], and back.
 std::vector<int64_t> to_last(size_t rank);
 std::vector<int64_t> to_first(size_t rank);
-// Where an axis (in [-rank, rank)) of [N, C, spatial…] stands in the channels-last form.
-int64_t axis_in_last(int64_t axis, size_t rank);
 
 }  // namespace pliant::passes
