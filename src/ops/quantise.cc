@@ -73,4 +73,20 @@ Scalar single_zero(DefineContext& c, size_t k) {
   return expr::make_cast(DType::I32, single(c, k));
 }
 
+Tensors quantised_binary(DefineContext& c, BinaryOp op) {
+  TRY(require_domain(c, 0, kInts));
+  TRY(require_domain(c, 3, kInts));
+  for (size_t k : {size_t{1}, size_t{2}, size_t{4}, size_t{5}, size_t{6}, size_t{7}})
+    if (c.has(k)) TRY(require_single(c, k));
+  std::vector<Dim> shape = TRY(c.broadcast(c.in(0)->shape, c.in(3)->shape));
+  DType to = c.has(7) ? c.in(7)->dtype : c.in(0)->dtype;
+  return std::vector{c.te().map("y", std::move(shape), [&](const Index& i) {
+    auto real_value = [&](size_t k) {
+      Scalar v = expr::make_cast(DType::I32, c.at_broadcast(c.in(k), i)) - single_zero(c, k + 2);
+      return expr::make_cast(DType::F32, v) * single(c, k + 1);
+    };
+    return saturate_to(to, expr::make_binary(op, real_value(0), real_value(3)) / single(c, 6), single_zero(c, 7));
+  })};
+}
+
 }  // namespace pliant::ops

@@ -18,5 +18,8 @@ Scalar saturate_to(DType to, Scalar v, Scalar zero);
 Scalar single_zero(DefineContext& c, size_t k);
 Scalar single(DefineContext& c, size_t k);
 Status require_single(DefineContext& c, size_t k);
+// `op` of two quantised tensors, quantised again. Inputs: a 0, a_scale 1, a_zero 2, b 3, b_scale 4, b_zero 5, y_scale 6,
+// y_zero 7.
+Tensors quantised_binary(DefineContext& c, BinaryOp op);
 
 }  // namespace pliant::ops
