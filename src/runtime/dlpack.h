@@ -29,7 +29,6 @@ struct DlTensor {
 struct DlVersion {
   uint32_t major, minor;
 };
-inline constexpr uint64_t kDlReadOnly = 1;
 
 }  // namespace pliant::runtime
 

@@ -43,7 +43,7 @@ pliant_status check_input(const TensorDesc& desc, const pliant_input& given, Inp
     return fail(PLIANT_BAD_INPUT, "input \"%s\" is %s, not a tensor: it is given through pliant_run_options", name,
                 kind_name(desc.kind));
   TensorView tensor;
-  PLIANT_TRY(check_tensor((desc.name + "\"").c_str(), desc.dtype, given, tensor));
+  PLIANT_TRY(check_tensor(desc, kNoElement, given, tensor));
   const size_t rank = tensor.rank;
   if (rank != desc.axes.size())
     return fail(PLIANT_BAD_INPUT, "input \"%s\" has rank %zu, shape %s, but rank %zu is expected: %s", name, rank,
@@ -118,28 +118,37 @@ pliant_status bind_slot(const Model& model, State& state, size_t index) {
 
 }  // namespace
 
-pliant_status check_tensor(const char* name, DType dtype, const pliant_input& given, TensorView& view) {
+Text input_text(const TensorDesc& desc, int64_t element) {
+  Text text;
+  text.add("input \"%s\"", desc.name.c_str());
+  if (element != kNoElement) text.add(" element %" PRId64, element);
+  return text;
+}
+
+pliant_status check_tensor(const TensorDesc& desc, int64_t element, const pliant_input& given, TensorView& view) {
+  const DType dtype = desc.dtype;
+  auto name = [&] { return input_text(desc, element); };
   if (given.dtype != static_cast<int32_t>(dtype))
-    return fail(PLIANT_BAD_INPUT, "input \"%s is %s but %s is expected", name, dtype_text(given.dtype), name_of(dtype));
+    return fail(PLIANT_BAD_INPUT, "%s is %s but %s is expected", name().str(), dtype_text(given.dtype), name_of(dtype));
   if (given.rank < 0 || given.rank > PLIANT_MAX_RANK || (given.rank > 0 && given.shape == nullptr))
-    return fail(PLIANT_INVALID_ARGUMENT, "input \"%s has rank %d and %s shape", name, given.rank, given.shape ? "a" : "no");
+    return fail(PLIANT_INVALID_ARGUMENT, "%s has rank %d and %s shape", name().str(), given.rank, given.shape ? "a" : "no");
   view.rank = static_cast<size_t>(given.rank);
   view.shape = given.shape;
   view.bytes = static_cast<uint64_t>(byte_size(dtype));
   bool empty = false, overflow = false;
   for (size_t i = 0; i < view.rank; ++i) {
     const int64_t size = given.shape[i];
-    if (size < 0) return fail(PLIANT_BAD_INPUT, "input \"%s axis %zu has the negative size %" PRId64, name, i, size);
+    if (size < 0) return fail(PLIANT_BAD_INPUT, "%s axis %zu has the negative size %" PRId64, name().str(), i, size);
     empty = empty || size == 0;
     overflow = overflow || __builtin_mul_overflow(view.bytes, static_cast<uint64_t>(size), &view.bytes);
   }
   if (empty)
     view.bytes = 0;
   else if (overflow || view.bytes > (uint64_t{1} << 46))
-    return fail(PLIANT_BAD_INPUT, "input \"%s is too large: shape %s", name, shape_text(given.shape, view.rank).str());
-  if (given.data == nullptr && view.bytes > 0) return fail(PLIANT_INVALID_ARGUMENT, "input \"%s has no data", name);
+    return fail(PLIANT_BAD_INPUT, "%s is too large: shape %s", name().str(), shape_text(given.shape, view.rank).str());
+  if (given.data == nullptr && view.bytes > 0) return fail(PLIANT_INVALID_ARGUMENT, "%s has no data", name().str());
   if (reinterpret_cast<uintptr_t>(given.data) % static_cast<uint64_t>(byte_size(dtype)) != 0)
-    return fail(PLIANT_INVALID_ARGUMENT, "the data of input \"%s is not aligned to its elements", name);
+    return fail(PLIANT_INVALID_ARGUMENT, "the data of %s is not aligned to its elements", name().str());
   alignas(64) static const std::byte nothing[64] = {};
   view.data = view.bytes > 0 ? static_cast<const std::byte*>(given.data) : nothing;
   return PLIANT_OK;

@@ -1,6 +1,7 @@
 // The start of a run: finds each input, checks it against its description, and binds the key slots.
 #pragma once
 #include "runtime/model.h"
+#include "runtime/text.h"
 
 namespace pliant::runtime {
 
@@ -13,8 +14,11 @@ struct TensorView {
   size_t rank = 0;
   uint64_t bytes = 0;
 };
-// The form of a tensor: element type, rank, sizes, address. `name` is quoted in messages, which may go on behind it.
-pliant_status check_tensor(const char* name, DType dtype, const pliant_input& given, TensorView& view);
+// `input "x"`, or one tensor of it: `input "x" element 3`.
+inline constexpr int64_t kNoElement = -1;
+Text input_text(const artifact::TensorDesc& desc, int64_t element);
+// The form of that tensor: element type, rank, sizes, address.
+pliant_status check_tensor(const artifact::TensorDesc& desc, int64_t element, const pliant_input& given, TensorView& view);
 // The axes that no bind covers, against the slots of the plan.
 pliant_status check_unbound_axes(const Model& model, const State& state, const std::vector<int64_t>& slots);
 

@@ -23,10 +23,8 @@ int64_t find_list(const std::vector<TensorDesc>& inputs, const pliant_list_input
 }
 
 // One tensor of an input: its element type, rank and fixed sizes.
-pliant_status check_element(const TensorDesc& desc, size_t index, const pliant_input& given, TensorView& view) {
-  Text name;
-  name.add("%s\" element %zu", desc.name.c_str(), index);
-  PLIANT_TRY(check_tensor(name.str(), desc.dtype, given, view));
+pliant_status check_element(const TensorDesc& desc, int64_t index, const pliant_input& given, TensorView& view) {
+  PLIANT_TRY(check_tensor(desc, index, given, view));
   if (desc.any_rank) return PLIANT_OK;
   bool fits = view.rank == desc.axes.size();
   for (size_t k = 0; fits && k < view.rank; ++k) {
@@ -34,7 +32,7 @@ pliant_status check_element(const TensorDesc& desc, size_t index, const pliant_i
     fits = want.is_slot || want.value == artifact::kAnySize || want.value == view.shape[k];
   }
   if (fits) return PLIANT_OK;
-  return fail(PLIANT_BAD_INPUT, "input \"%s has shape %s but %s is expected", name.str(),
+  return fail(PLIANT_BAD_INPUT, "%s has shape %s but %s is expected", input_text(desc, index).str(),
               shape_text(view.shape, view.rank).str(), shape_text(desc).str());
 }
 
@@ -52,7 +50,7 @@ pliant_status bind_list(const TensorDesc& desc, const pliant_list_input& given, 
   if (!list.make_empty(given.count)) return PLIANT_OUT_OF_MEMORY;
   for (size_t i = 0; i < given.count; ++i) {
     TensorView view;
-    PLIANT_TRY(check_element(desc, i, given.tensors[i], view));
+    PLIANT_TRY(check_element(desc, static_cast<int64_t>(i), given.tensors[i], view));
     TensorRef tensor = state.list_memory.borrow(desc.dtype, {view.shape, view.rank}, view.data);
     if (!tensor || !list.append(std::move(tensor))) return PLIANT_OUT_OF_MEMORY;
   }

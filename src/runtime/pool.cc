@@ -54,7 +54,6 @@ struct alignas(128) ThreadPool::Worker {
   std::atomic<bool> in_the_way{false};  // it found itself on the caller's CPU
   // Of the caller.
   alignas(128) ObservedThread thread;
-  bool pulled = false;
   int kept_off = -1;
   uint32_t sampled_in = 0;  // a ticket
   int64_t sampled_at = 0, sampled = 0;

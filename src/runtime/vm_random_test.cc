@@ -119,24 +119,24 @@ class Generator {
   }
   Int small() { return below(5) == 0 ? integer() : imm(below(5)); }
   ExternDesc make_extern(const Program& p) {
-    static const char* names[] = {"top_k", "sort", "nonzero", "unique", "compress", "non_max_suppression"};
-    static const uint32_t inputs[] = {2, 1, 1, 1, 2, 5}, outputs[] = {2, 2, 1, 4, 1, 1}, ints[] = {3, 2, 0, 2, 1, 1},
-                          results[] = {0, 0, 1, 1, 1, 1};
-    const uint32_t k = below(6);
+    static const char* names[] = {"top_k", "nonzero", "unique", "compress", "non_max_suppression"};
+    static const uint32_t inputs[] = {2, 1, 1, 2, 5}, outputs[] = {2, 1, 4, 1, 1}, ints[] = {3, 0, 2, 1, 1},
+                          results[] = {0, 1, 1, 1, 1};
+    const uint32_t k = below(std::size(names));
     ExternDesc e;
     e.symbol = names[k];
     for (uint32_t i = 0; i < inputs[k]; ++i) {
       e.inputs.push_back(any(p));
-      e.input_dtypes.push_back(k == 4 && i == 1 ? DType::Bool : k == 5 ? (i == 2 ? DType::I64 : DType::F32) : dtype());
+      e.input_dtypes.push_back(k == 3 && i == 1 ? DType::Bool : k == 4 ? (i == 2 ? DType::I64 : DType::F32) : dtype());
       e.input_shapes.emplace_back();
-      const uint32_t rank = k == 5 && i < 2 ? 3 : k == 4 && i == 1 ? 1 : i > 0 ? 0 : below(4);
+      const uint32_t rank = k == 4 && i < 2 ? 3 : k == 3 && i == 1 ? 1 : i > 0 ? 0 : below(4);
       for (uint32_t d = 0; d < rank; ++d) e.input_shapes.back().push_back(small());
-      if (k == 5 && i == 0) e.input_shapes[0][2] = imm(4);
-      if (k == 5 && i == 1) e.input_shapes[1] = {e.input_shapes[0][0], imm(2), e.input_shapes[0][1]};
+      if (k == 4 && i == 0) e.input_shapes[0][2] = imm(4);
+      if (k == 4 && i == 1) e.input_shapes[1] = {e.input_shapes[0][0], imm(2), e.input_shapes[0][1]};
     }
     for (uint32_t i = 0; i < outputs[k]; ++i) {
       e.outputs.push_back(writable(p));
-      e.output_dtypes.push_back(i == 0 && k != 2 && k != 5 ? e.input_dtypes[0] : DType::I64);
+      e.output_dtypes.push_back(i == 0 && k != 1 && k != 4 ? e.input_dtypes[0] : DType::I64);
     }
     for (uint32_t i = 0; i < ints[k]; ++i)
       e.ints.push_back(below(8) == 0 ? integer() : imm(static_cast<int64_t>(below(3)) - (below(4) == 0)));

@@ -1,4 +1,4 @@
-// Ordering along one axis, shared by the functions that sort.
+// Ordering along one axis.
 #pragma once
 #include "runtime/externs.h"
 
