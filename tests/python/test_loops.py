@@ -244,6 +244,31 @@ def test_conditions(trip, cond):
     check(model, feeds)
 
 
+@pytest.mark.parametrize("shape", [["k"], ["k", "l"]])
+def test_conditions_of_open_size(shape):
+    """A condition has one element, whether or not its type says so."""
+    one, b = np.ones(len(shape), int), Body()
+    b("Neg", "x", name="then")
+    other = Body()
+    other("Exp", "x", name="otherwise")
+    arms = {"then_branch": b.graph([], [("then", F32, None)]), "else_branch": other.graph([], [("otherwise", F32, None)])}
+
+    def build(g):
+        g("Add", "x", "y0", name="x_out")
+        g("Identity", "c", name="go")
+
+    body = loop_body(build, [("x", F32)], condition=True)
+    g = models.Graph()
+    g("If", "c", name="y0", **arms)
+    g("Loop", "n", "c", "y0", body=body, name="y")
+    model = g.model([("n", I64, ["m"]), ("c", BOOL, shape), ("x", F32, ["s"])], [("y", F32, None)])
+    body.input[2].name, body.node[0].input[0] = "a", "a"
+    feed = {"n": np.array([3]), "c": np.full(one, True), "x": normal(4)}
+    for exe in both(model) + [pliant.compile(model, progress=False, check_passes=True)]:
+        np.testing.assert_allclose(exe.run(feed)["y"], -4 * feed["x"], rtol=1e-6)
+        np.testing.assert_allclose(exe.run({**feed, "c": np.full(one, False)})["y"], np.exp(feed["x"]), rtol=1e-6)
+
+
 def test_carried_values_that_change_places():
     """Swapped, passed through, replaced by an outer value and by a constant."""
 

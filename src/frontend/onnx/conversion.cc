@@ -372,6 +372,13 @@ Result<ValueId> Conversion::reshape(ValueId v, std::vector<Dim> dims_of_result) 
   return append("array.reshape", Attrs{{"shape", std::move(dims_of_result)}}, {v});
 }
 
+Result<ValueId> Conversion::one_element(ValueId v, const std::string& message) {
+  const graph::Shape shape = shape_of(v);
+  if (std::all_of(shape.begin(), shape.end(), [](Dim d) { return d.is_const(1); })) return v;
+  require_equal(count(shape), num(1), message);
+  return reshape(v, {});
+}
+
 Result<ValueId> Conversion::from_dims(std::vector<Dim> values) {
   return append("array.from_dims", Attrs{{"values", std::move(values)}}, {});
 }

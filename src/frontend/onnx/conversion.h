@@ -166,6 +166,8 @@ class Conversion {
   // The same value when the type is right.
   Result<ValueId> cast(ValueId v, DType to);
   Result<ValueId> reshape(ValueId v, std::vector<Dim> dims_of_result);
+  // `v`, which has to hold one element, with axes that are known to be 1.
+  Result<ValueId> one_element(ValueId v, const std::string& message);
   // An i64 tensor [n] of these sizes.
   Result<ValueId> from_dims(std::vector<Dim> values);
   const TensorType& type_of(ValueId v) const { return state_.builder.peek().tensor_type(v); }

@@ -114,8 +114,12 @@ void Importer::import_if(Conversion& c, Frame& frame) {
     condition.dim = known->elements[0].num;
     if (auto taken = c.decide(*condition.dim)) return import_taken_branch(c, *taken ? *then : *otherwise, frame);
   } else {
-    c.require_equal(c.count(c.shape(0)), c.num(1), "the condition has {a} elements, not one");
-    condition.value = c.in(0);
+    Result<ValueId> one = c.one_element(c.in(0), "the condition has {a} elements, not one");
+    if (!one.ok()) {
+      report(std::move(one.error()));
+      return bind_broken(c.node, *frame.scope);
+    }
+    condition.value = one.value();
   }
   std::optional<Error> differ = import_either(c, condition, {then, otherwise}, frame);
   if (!differ) return;

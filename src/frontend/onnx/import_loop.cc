@@ -164,8 +164,7 @@ class LoopImport {
     auto constant = goes_on == nullptr ? std::nullopt : goes_on->ints();
     if (constant && constant->size() == 1 && (*constant)[0] == 0) rest.trip = c_.num(0);
     if (!constant || constant->size() != 1) {
-      rest.condition = materialise(c_.state(), *given[0]);
-      TRY(check_condition(rest.condition));
+      rest.condition = TRY(condition_of(materialise(c_.state(), *given[0])));
     }
     if (rest.trip && ctx().range(*rest.trip).hi <= 0) {
       ops::LoopValues once{{}, std::move(rows), c_.num(0)};
@@ -237,15 +236,14 @@ class LoopImport {
       auto value = k->ints();
       if (value && value->size() == 1 && (*value)[0] != 0) return ok();
     }
-    spec.condition = c_.in(1);
-    return check_condition(spec.condition);
+    spec.condition = TRY(condition_of(c_.in(1)));
+    return ok();
   }
 
-  Status check_condition(ValueId v) {
+  Result<ValueId> condition_of(ValueId v) {
     const TensorType* t = c_.state().builder.peek().value(v).type.tensor();
     if (t == nullptr || t->dtype != DType::Bool) return c_.fail("wrong-type", "its condition is not a bool tensor");
-    c_.require_equal(c_.count(t->shape), c_.num(1), "the condition has {a} elements, not one");
-    return ok();
+    return c_.one_element(v, "the condition has {a} elements, not one");
   }
 
   // Values for the body's inputs in the iteration `index` of those that are left. Carried values that are not made anew
@@ -286,8 +284,7 @@ class LoopImport {
     if (!goes_on && outputs[0]->constant)
       if (auto k = known_of(*outputs[0]->constant, ctx())) goes_on = k->ints();
     if (!goes_on || goes_on->size() != 1 || (*goes_on)[0] == 0) {
-      body.condition = materialise(c_.state(), *outputs[0]);
-      TRY(check_condition(body.condition));
+      body.condition = TRY(condition_of(materialise(c_.state(), *outputs[0])));
     }
     for (size_t i = 0; i < carried_; ++i) {
       body.carried.push_back(materialise(c_.state(), *outputs[1 + i]));
