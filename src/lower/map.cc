@@ -82,6 +82,78 @@ std::optional<SymbolId> lane_of(Dim v, Dim outer) {
   return last;
 }
 
+// Tasks of the outer loops, and of chunks of a long innermost one, which is the vector loop.
+TaskGrid make_rows_of_vectors(expr::Context& ctx, const Nest& nest, const std::vector<const Stage*>& group, int64_t lanes) {
+  TaskGrid grid{nest.loops, {}};
+  Loop inner = grid.parallel.back();
+  grid.parallel.pop_back();
+  // A last axis of a few elements (channels of an image): the axis before it is the vector, and this one is unrolled
+  // inside.
+  std::vector<Dim> unrolled{Dim()};
+  std::optional<SymbolId> unrolled_var;
+  if (!grid.parallel.empty() && inner.extent.is_const() && inner.extent.const_value() <= lanes / 2) {
+    unrolled.clear();
+    for (int64_t i = 0; i < inner.extent.const_value(); ++i) unrolled.push_back(ctx.constant(i));
+    unrolled_var = inner.var;
+    inner = grid.parallel.back();
+    grid.parallel.pop_back();
+  }
+  auto upper = const_upper(ctx, inner.extent);
+  Dim begin = ctx.constant(0), length = inner.extent;
+  std::vector<Loop> serial;
+  expr::DimMap outer;
+  if (!upper && !grid.parallel.empty()) {
+    const Loop row = grid.parallel.back();
+    grid.parallel.pop_back();
+    const RowBlock block = make_row_block(ctx, row, inner.extent, grid.parallel);
+    Dim r = ctx.index_symbol("r", block.length);
+    serial.push_back({*r.as_symbol(), block.length});
+    outer[row.var] = block.begin + r;
+  }
+  if (!upper || *upper > 2 * kChunk) {
+    Dim chunks = ceildiv(inner.extent, kChunk);
+    Dim t = ctx.index_symbol("t", chunks);
+    grid.parallel.push_back({*t.as_symbol(), chunks});
+    begin = t * kChunk;
+    length = min(ctx.constant(kChunk), inner.extent - begin);
+  } else if (!grid.parallel.empty() && *upper <= 512) {
+    serial.push_back(grid.parallel.back());  // short rows: several make a task
+    grid.parallel.pop_back();
+  }
+  grid.body = make_vector_loop(ctx, length, lanes, [&](Dim v) {
+    std::vector<loop::StmtPtr> points;
+    for (Dim u : unrolled) {
+      expr::DimMap at = outer;
+      at[inner.var] = begin + v;
+      if (unrolled_var) at[*unrolled_var] = u;
+      points.push_back(make_point(ctx, nest, group, at, lane_of(v, begin)));
+    }
+    return loop::make_block(std::move(points));
+  });
+  grid.body = wrap_loops(serial, loop::ForKind::Serial, grid.body);
+  return grid;
+}
+
+// Chooses by how the loads walk through memory.
+TaskGrid make_grid(const Problem& p, const StageList& list, const Nest& nest, const std::vector<const Stage*>& group) {
+  expr::Context& ctx = p.ctx;
+  const int64_t lanes = lanes_of(p.target, nest);
+  FlatMap flat{nest, {}};
+  for (const Stage* s : group) flat.buffers.push_back(s->tensor->id);
+  auto elements_of = [&](expr::TensorId id) { return element_count(ctx, list.shapes.at(id)); };
+  if (const auto transposed = find_transposed(ctx, p.target, flat, elements_of))
+    return make_transposed(ctx, p.target, flat, *transposed);
+  if (merges_at_run_time(ctx, nest, lanes)) {
+    Runs runs = make_runs(ctx, nest, kChunk, lanes, [&](const Nest& run, SymbolId var, Dim at) {
+      return make_point(ctx, run, group, {{var, at}}, lane_of(at, ctx.constant(0)));
+    });
+    return {{runs.tasks}, runs.body};
+  }
+  if (const auto step = find_strided(ctx, flat)) return make_strided(ctx, p.target, flat, *step);
+  if (nest.loops.empty()) return {{}, make_point(ctx, nest, group, {}, std::nullopt)};
+  return make_rows_of_vectors(ctx, nest, group, lanes);
+}
+
 }  // namespace
 
 Result<LoweredKernel> lower_map_stages(const Problem& p, const StageList& list, const std::vector<const Stage*>& group,
@@ -101,81 +173,11 @@ Result<LoweredKernel> lower_map_stages(const Problem& p, const StageList& list, 
   } else {
     for (const Stage* s : group) signature.add_write(s->tensor);
   }
-  Dim elements = product_of(ctx, nest.loops);
-  const int64_t lanes = lanes_of(p.target, nest);
-  std::vector<Loop> parallel = nest.loops;
-  loop::StmtPtr body;
-  FlatMap flat{nest, {}};
-  for (const Stage* s : group) flat.buffers.push_back(s->tensor->id);
-  auto elements_of = [&](expr::TensorId id) { return element_count(ctx, list.shapes.at(id)); };
-  if (const auto transposed = find_transposed(ctx, p.target, flat, elements_of)) {
-    TaskGrid grid = make_transposed(ctx, p.target, flat, *transposed);
-    parallel = grid.parallel;
-    body = grid.body;
-  } else if (merges_at_run_time(ctx, nest, lanes)) {
-    Runs runs = make_runs(ctx, nest, kChunk, lanes, [&](const Nest& run, SymbolId var, Dim at) {
-      return make_point(ctx, run, group, {{var, at}}, lane_of(at, ctx.constant(0)));
-    });
-    parallel = {runs.tasks};
-    body = runs.body;
-  } else if (const auto step = find_strided(ctx, flat)) {
-    TaskGrid grid = make_strided(ctx, p.target, flat, *step);
-    parallel = grid.parallel;
-    body = grid.body;
-  } else if (nest.loops.empty()) {
-    body = make_point(ctx, nest, group, {}, std::nullopt);
-  } else {
-    Loop inner = parallel.back();
-    parallel.pop_back();
-    // A last axis of a few elements (channels of an image): the axis before it is the vector, and this one is unrolled
-    // inside.
-    std::vector<Dim> unrolled{Dim()};
-    std::optional<SymbolId> unrolled_var;
-    if (!parallel.empty() && inner.extent.is_const() && inner.extent.const_value() <= lanes / 2) {
-      unrolled.clear();
-      for (int64_t i = 0; i < inner.extent.const_value(); ++i) unrolled.push_back(ctx.constant(i));
-      unrolled_var = inner.var;
-      inner = parallel.back();
-      parallel.pop_back();
-    }
-    auto upper = const_upper(ctx, inner.extent);
-    Dim begin = ctx.constant(0), length = inner.extent;
-    std::vector<Loop> serial;
-    expr::DimMap outer;
-    if (!upper && !parallel.empty()) {
-      const Loop row = parallel.back();
-      parallel.pop_back();
-      const RowBlock block = make_row_block(ctx, row, inner.extent, parallel);
-      Dim r = ctx.index_symbol("r", block.length);
-      serial.push_back({*r.as_symbol(), block.length});
-      outer[row.var] = block.begin + r;
-    }
-    if (!upper || *upper > 2 * kChunk) {
-      Dim chunks = ceildiv(inner.extent, kChunk);
-      Dim t = ctx.index_symbol("t", chunks);
-      parallel.push_back({*t.as_symbol(), chunks});
-      begin = t * kChunk;
-      length = min(ctx.constant(kChunk), inner.extent - begin);
-    } else if (!parallel.empty() && *upper <= 512) {
-      serial.push_back(parallel.back());  // short rows: several make a task
-      parallel.pop_back();
-    }
-    body = make_vector_loop(ctx, length, lanes, [&](Dim v) {
-      std::vector<loop::StmtPtr> points;
-      for (Dim u : unrolled) {
-        expr::DimMap at = outer;
-        at[inner.var] = begin + v;
-        if (unrolled_var) at[*unrolled_var] = u;
-        points.push_back(make_point(ctx, nest, group, at, lane_of(v, begin)));
-      }
-      return loop::make_block(std::move(points));
-    });
-    body = wrap_loops(serial, loop::ForKind::Serial, body);
-  }
+  const TaskGrid grid = make_grid(p, list, nest, group);
   LoweredKernel k;
-  k.tasks = product_of(ctx, parallel);
-  k.work = elements * cost;
-  k.function = builder.finish(wrap_loops(parallel, loop::ForKind::Parallel, body));
+  k.tasks = product_of(ctx, grid.parallel);
+  k.work = product_of(ctx, nest.loops) * cost;
+  k.function = builder.finish(wrap_loops(grid.parallel, loop::ForKind::Parallel, grid.body));
   k.args = signature.take_args();
   return k;
 }

@@ -67,62 +67,46 @@ void copy_panels(const T* src, T* dst, const std::vector<int64_t>& extent, const
   }
 }
 
-}  // namespace
-
-Result<graph::ConstantPtr> pack_constant(const Problem& p, Scalar b, const std::vector<Loop>& outer, Loop col,
-                                         const std::vector<Loop>& reduce, int64_t columns) {
-  expr::Context& ctx = p.ctx;
+// A plain load of a constant with constant strides: false where `b` is anything else.
+bool copy_load(const Problem& p, Scalar b, const std::vector<Loop>& outer, Loop col, const std::vector<Loop>& reduce,
+               int64_t columns, std::byte* to) {
+  size_t at = 0;
+  if (b->kind != expr::ScalarKind::Load || find_input(p, b->tensor, at) == nullptr) return false;
   std::vector<Loop> loops = outer;
   loops.insert(loops.end(), reduce.begin(), reduce.end());
   std::vector<int64_t> extent;
-  int64_t total = 1;
-  for (const Loop& l : loops) {
-    PLIANT_CHECK(l.extent.is_const()) << "a constant operand with a symbolic axis in " << p.name;
-    extent.push_back(l.extent.const_value());
-    total *= extent.back();
-  }
-  PLIANT_CHECK(col.extent.is_const()) << "a constant operand with symbolic columns in " << p.name;
-  // No columns have no panels, whatever their width.
-  int64_t n = col.extent.const_value(), panels = n == 0 ? 0 : (n + columns - 1) / columns;
-  auto [packed, bytes] = graph::make_blank_constant(b->dtype, {total * panels * columns});
-  if (total == 0 || n == 0) return packed;
-  size_t at = 0;
+  for (const Loop& l : loops) extent.push_back(l.extent.const_value());
+  loops.push_back(col);
   int64_t start = 0;
-  if (b->kind == expr::ScalarKind::Load && find_input(p, b->tensor, at)) {
-    std::vector<Loop> all = loops;
-    all.push_back(col);
-    if (auto strides = const_strides(ctx, b->index[0], all, start)) {
-      int64_t col_stride = strides->back();
-      strides->pop_back();
-      const std::byte* src = p.constants[at]->data + start * byte_size(b->dtype);
-      auto outer_loops = static_cast<int64_t>(outer.size());
-      switch (byte_size(b->dtype)) {
-        case 1:
-          copy_panels(reinterpret_cast<const uint8_t*>(src), reinterpret_cast<uint8_t*>(bytes), extent, *strides, n,
-                      col_stride, outer_loops, columns);
-          break;
-        case 2:
-          copy_panels(reinterpret_cast<const uint16_t*>(src), reinterpret_cast<uint16_t*>(bytes), extent, *strides, n,
-                      col_stride, outer_loops, columns);
-          break;
-        case 4:
-          copy_panels(reinterpret_cast<const uint32_t*>(src), reinterpret_cast<uint32_t*>(bytes), extent, *strides, n,
-                      col_stride, outer_loops, columns);
-          break;
-        default:
-          copy_panels(reinterpret_cast<const uint64_t*>(src), reinterpret_cast<uint64_t*>(bytes), extent, *strides, n,
-                      col_stride, outer_loops, columns);
-          break;
-      }
-      return packed;
-    }
+  auto strides = const_strides(p.ctx, b->index[0], loops, start);
+  if (!strides) return false;
+  const int64_t col_stride = strides->back();
+  strides->pop_back();
+  const std::byte* from = p.constants[at]->data + start * byte_size(b->dtype);
+  auto copy = [&](auto* typed) {
+    using T = std::remove_pointer_t<decltype(typed)>;
+    copy_panels(reinterpret_cast<const T*>(from), typed, extent, *strides, col.extent.const_value(), col_stride,
+                static_cast<int64_t>(outer.size()), columns);
+  };
+  switch (byte_size(b->dtype)) {
+    case 1: copy(reinterpret_cast<uint8_t*>(to)); break;
+    case 2: copy(reinterpret_cast<uint16_t*>(to)); break;
+    case 4: copy(reinterpret_cast<uint32_t*>(to)); break;
+    default: copy(reinterpret_cast<uint64_t*>(to)); break;
   }
-  // Anything else goes through the reference evaluator, as a map over the panel layout.
+  return true;
+}
+
+// Any expression of constants, by the reference evaluator: a map over the panel layout.
+Result<te::Array> evaluate_panels(const Problem& p, Scalar b, const std::vector<Loop>& outer, Loop col,
+                                  const std::vector<Loop>& reduce, int64_t panels, int64_t columns) {
+  expr::Context& ctx = p.ctx;
   te::Builder builder(ctx);
   std::vector<std::pair<expr::TensorId, te::ArrayView>> inputs;
   std::map<expr::TensorId, te::Tensor> flat;
   for (Scalar l : expr::loads_of(b)) {
     if (flat.count(l->tensor)) continue;
+    size_t at = 0;
     const te::Tensor* in = find_input(p, l->tensor, at);
     PLIANT_CHECK(in) << "a constant operand that is not an input of " << p.name;
     int64_t elements = graph::element_count(*p.constants[at]);
@@ -144,9 +128,27 @@ Result<graph::ConstantPtr> pack_constant(const Problem& p, Scalar b, const std::
     Scalar value = expr::substitute(b, map, [&](Scalar l) { return (*flat.at(l->tensor))({l->index[0]}); });
     return expr::make_select(expr::less(column, col.extent), value, expr::make_const(ctx, b->dtype, 0));
   });
-  auto arrays = TRY(te::evaluate({out}, inputs, {}));
-  PLIANT_CHECK(arrays[0].data.size() == packed->bytes) << "a packed operand of another size";
-  std::memcpy(bytes, arrays[0].data.data(), arrays[0].data.size());
+  return std::move(TRY(te::evaluate({out}, inputs, {}))[0]);
+}
+
+}  // namespace
+
+Result<graph::ConstantPtr> pack_constant(const Problem& p, Scalar b, const std::vector<Loop>& outer, Loop col,
+                                         const std::vector<Loop>& reduce, int64_t columns) {
+  int64_t total = 1;
+  for (const auto* loops : {&outer, &reduce})
+    for (const Loop& l : *loops) {
+      PLIANT_CHECK(l.extent.is_const()) << "a constant operand with a symbolic axis in " << p.name;
+      total *= l.extent.const_value();
+    }
+  PLIANT_CHECK(col.extent.is_const()) << "a constant operand with symbolic columns in " << p.name;
+  // No columns have no panels, whatever their width.
+  const int64_t n = col.extent.const_value(), panels = n == 0 ? 0 : (n + columns - 1) / columns;
+  auto [packed, bytes] = graph::make_blank_constant(b->dtype, {total * panels * columns});
+  if (total == 0 || n == 0 || copy_load(p, b, outer, col, reduce, columns, bytes)) return packed;
+  const te::Array array = TRY(evaluate_panels(p, b, outer, col, reduce, panels, columns));
+  PLIANT_CHECK(array.data.size() == packed->bytes) << "a packed operand of another size";
+  std::memcpy(bytes, array.data.data(), array.data.size());
   return packed;
 }
 

@@ -172,6 +172,37 @@ void declare_inner_tensors(RowLowering& r) {
   }
 }
 
+// The statements of one stage in a row. `stored`: where an output that is one element a row goes.
+loop::StmtPtr make_stage(const RowLowering& r, const FlatStage& f, std::optional<loop::BufferId> stored) {
+  expr::Context& ctx = r.ctx;
+  const Stage& s = *f.stage;
+  const te::TensorDef& t = *s.tensor;
+  const Scalar body = f.inner.scalars[0];
+  if (r.is_scalar(s)) {
+    const Dim zero = ctx.constant(0);
+    auto finish = [&](Scalar v) {
+      std::vector<loop::StmtPtr> out{loop::make_store(t.id, {zero}, v)};
+      if (stored)
+        out.push_back(loop::make_store(*stored, {f.inner.offsets[0]}, expr::make_load(ctx, t.id, t.dtype, {zero})));
+      return loop::make_block(std::move(out));
+    };
+    if (t.kind == Kind::Map) return finish(body);
+    int64_t lanes = lanes_for(r.p.target, {body, expr::make_const(ctx, t.accumulate, 0)});
+    Reduction red{t.combiner,         is_arg(t.combiner) ? body->dtype : t.accumulate, body, f.inner.loops, true, lanes,
+                  r.p.target.vector_registers};
+    return make_reduction(ctx, red, [&](Scalar v) { return finish(finish_value(t, v)); });
+  }
+  std::vector<Loop> outer = f.inner.loops;
+  PLIANT_CHECK(!outer.empty()) << "a row stage without loops";
+  Loop inner = outer.back();
+  outer.pop_back();
+  loop::StmtPtr st = make_vector_loop(ctx, inner.extent, lanes_for(r.p.target, {body}), [&](Dim v) {
+    expr::DimMap at{{inner.var, v}};
+    return loop::make_store(t.id, {expr::substitute(f.inner.offsets[0], at)}, expr::substitute(body, at));
+  });
+  return wrap_loops(outer, loop::ForKind::Serial, st);
+}
+
 }  // namespace
 
 Result<LoweredNode> lower_rows(const Problem& p, const StageList& list) {
@@ -196,55 +227,20 @@ Result<LoweredNode> lower_rows(const Problem& p, const StageList& list) {
     signature.add_reads(f.inner.scalars[0], own);
     work = work + product_of(ctx, f.inner.loops) * (cost_of(f.inner.scalars[0]) + 1);
   }
-  std::map<expr::TensorId, expr::TensorId> store_id;
+  std::map<expr::TensorId, loop::BufferId> stored;
   for (const Stage& s : list.stages) {
     if (!s.is_output) continue;
     if (!r.is_scalar(s)) {
       signature.add_write(s.tensor);
-      store_id[s.tensor->id] = s.tensor->id;
       continue;
     }
     // Registers keep the tensor's id; memory gets a new one.
-    store_id[s.tensor->id] = ctx.fresh_tensor();
-    signature.add_write_as(s.tensor, store_id[s.tensor->id]);
+    signature.add_write_as(s.tensor, stored[s.tensor->id] = ctx.fresh_tensor());
   }
   std::vector<loop::StmtPtr> seq;
   for (const FlatStage& f : flats) {
-    const Stage& s = *f.stage;
-    const te::TensorDef& t = *s.tensor;
-    Scalar body = f.inner.scalars[0];
-    Dim zero = ctx.constant(0);
-    if (r.is_scalar(s)) {
-      auto finish = [&](Scalar v) {
-        std::vector<loop::StmtPtr> out{loop::make_store(t.id, {zero}, v)};
-        if (s.is_output)
-          out.push_back(loop::make_store(store_id[t.id], {f.inner.offsets[0]}, expr::make_load(ctx, t.id, t.dtype, {zero})));
-        return loop::make_block(std::move(out));
-      };
-      if (t.kind == Kind::Map) {
-        seq.push_back(finish(body));
-        continue;
-      }
-      int64_t lanes = lanes_for(p.target, {body, expr::make_const(ctx, t.accumulate, 0)});
-      Reduction red{t.combiner,
-                    is_arg(t.combiner) ? body->dtype : t.accumulate,
-                    body,
-                    f.inner.loops,
-                    true,
-                    lanes,
-                    p.target.vector_registers};
-      seq.push_back(make_reduction(ctx, red, [&](Scalar v) { return finish(finish_value(t, v)); }));
-      continue;
-    }
-    std::vector<Loop> outer = f.inner.loops;
-    PLIANT_CHECK(!outer.empty()) << "a row stage without loops";
-    Loop inner = outer.back();
-    outer.pop_back();
-    loop::StmtPtr st = make_vector_loop(ctx, inner.extent, lanes_for(p.target, {body}), [&](Dim v) {
-      expr::DimMap at{{inner.var, v}};
-      return loop::make_store(t.id, {expr::substitute(f.inner.offsets[0], at)}, expr::substitute(body, at));
-    });
-    seq.push_back(wrap_loops(outer, loop::ForKind::Serial, st));
+    const auto at = stored.find(f.stage->tensor->id);
+    seq.push_back(make_stage(r, f, at == stored.end() ? std::nullopt : std::optional(at->second)));
   }
   loop::StmtPtr row = loop::make_block(std::move(seq));
   for (const loop::Buffer& b : r.locals) row = loop::make_alloc(b, row);
