@@ -22,6 +22,17 @@ Dim inside_once(expr::Context& ctx, Dim at, Dim size, const std::string& mode) {
   return expr::max(expr::min(m, (size - 1) * 2 - m), ctx.constant(0));
 }
 
+// What is left of an axis once its negative pads took elements off, and the pads that are none of those.
+struct Cropped {
+  Dim begin, size, before, after;
+};
+Cropped crop(expr::Context& ctx, Dim size, Dim before, Dim after) {
+  const Dim zero = ctx.constant(0);
+  auto taken = [&](Dim pad) { return ctx.proves_less_equal(zero, pad) ? zero : expr::max(-pad, zero); };
+  const Dim front = taken(before), back = taken(after);
+  return {front, size - front - back, before + front, after + back};
+}
+
 // Element `i` of the result by a mode that repeats elements, where `at` is its position in the input: in the middle of the
 // last axis, which most elements are in, neighbours are neighbours.
 Scalar by_ranges(DefineContext& c, const Index& i, const Index& at) {
@@ -38,8 +49,9 @@ Scalar by_ranges(DefineContext& c, const Index& i, const Index& at) {
   Index middle = at, once = at;
   middle[last] = i[last] - before;
   if (mode != "wrap") {
-    once[last] = inside_once(ctx, middle[last], size, mode);
-    Scalar near = expr::logical_and(expr::less(before, size), expr::less(after, size));
+    const Cropped part = crop(ctx, size, before, after);
+    once[last] = part.begin + inside_once(ctx, i[last] - part.before, part.size, mode);
+    Scalar near = expr::logical_and(expr::less(part.before, part.size), expr::less(part.after, part.size));
     outside = expr::make_select(near, (*x)(once), outside);
   }
   return expr::make_select(expr::less(i[last], begin), outside,
@@ -70,7 +82,7 @@ Tensors compute(DefineContext& c) {
     shape[k] = size;
     bool grows = !ctx.proves_less_equal(pads[k], ctx.constant(0)) || !ctx.proves_less_equal(pads[rank + k], ctx.constant(0));
     if (mode != "constant" && grows)
-      TRY(c.require_less_equal(expr::min(size, ctx.constant(1)), x->shape[k],
+      TRY(c.require_less_equal(expr::min(size, ctx.constant(1)), crop(ctx, x->shape[k], pads[k], pads[rank + k]).size,
                                "an empty axis cannot be padded by its elements: size wanted and had"));
   }
   return std::vector{c.te().map("y", shape, [&](const Index& i) {
@@ -82,7 +94,8 @@ Tensors compute(DefineContext& c) {
       bool below = !ctx.proves_less_equal(pads[k], ctx.constant(0)),
            above = !ctx.proves_less_equal(pads[rank + k], ctx.constant(0));
       if (mode != "constant") {
-        if (below || above) at[k] = inside(ctx, at[k], x->shape[k], mode);
+        const Cropped part = crop(ctx, x->shape[k], pads[k], pads[rank + k]);
+        if (below || above) at[k] = part.begin + inside(ctx, i[k] - part.before, part.size, mode);
         continue;
       }
       if (below) require(expr::less_equal(ctx.constant(0), at[k]));
@@ -103,7 +116,7 @@ OpDef op_array_pad() {
           .doc =
               "Elements added before and after each axis: a value, or the input's own by reflection, at the edge or wrapped "
               "round. Negative "
-              "pads take elements off.",
+              "pads take elements off before anything is added.",
           .attrs = {required_attr("pads", AttrKind::Dims, "begins of all axes, then ends"),
                     attr("mode", "constant", "constant, reflect, edge or wrap")},
           .min_inputs = 1,
@@ -111,7 +124,8 @@ OpDef op_array_pad() {
           .compute = compute,
           .samples = {"f32[M,N] f32[] M=2 N=3 pads=[1,0,2,1]", "f32[M] M=5 pads=[2,3] mode=reflect",
                       "f32[M,N] M=2 N=3 pads=[1,2,1,1] mode=edge", "i64[M] M=4 pads=[2,5] mode=wrap",
-                      "f32[M,N] M=4 N=4 pads=[-1,2,0,-2]", "f32[M] K=3 M=5 pads=[K,0]"}};
+                      "f32[M,N] M=4 N=4 pads=[-1,2,0,-2]", "f32[M,N] M=4 N=4 pads=[-1,2,3,-2] mode=wrap",
+                      "f32[M] K=-1 L=2 M=5 pads=[K,L] mode=reflect", "f32[M] K=3 M=5 pads=[K,0]"}};
 }
 
 }  // namespace pliant::ops
