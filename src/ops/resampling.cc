@@ -17,9 +17,12 @@ std::optional<Fraction> exact_position(const Resampling& r, const ResampledAxis&
   switch (r.coordinate) {
     case C::Asymmetric: return Fraction{o * a.den, a.num};
     case C::HalfPixel: return Fraction{(o * 2 + 1) * a.den - a.num, a.num * 2};
-    case C::PytorchHalfPixel:
-      if (a.out.is_const() && a.out.const_value() > 1) return Fraction{(o * 2 + 1) * a.den - a.num, a.num * 2};
-      return std::nullopt;
+    case C::PytorchHalfPixel: {
+      // The only element of an axis stands for position 0.
+      expr::Context& ctx = *o->ctx;
+      const Dim many = expr::max(expr::min(a.out - 1, ctx.constant(1)), ctx.constant(0));
+      return Fraction{((o * 2 + 1) * a.den - a.num) * many, a.num * 2};
+    }
     case C::AlignCorners:
       if (a.out.is_const() && a.out.const_value() > 1) return Fraction{o * (a.in - 1) * a.den, a.in * a.num - a.den};
       return std::nullopt;
@@ -34,7 +37,7 @@ Dim divisor(expr::Context& ctx, Dim d) {
   return ctx.proves_less_equal(ctx.constant(1), d) ? d : expr::max(d, ctx.constant(1));
 }
 
-Dim rounded(const Resampling& r, const Fraction& f, expr::Context& ctx) {
+Dim rounded(const Resampling& r, const ResampledAxis& a, const Fraction& f, expr::Context& ctx) {
   using N = Resampling::Nearest;
   Dim den = divisor(ctx, f.den);
   switch (r.nearest) {
@@ -42,11 +45,15 @@ Dim rounded(const Resampling& r, const Fraction& f, expr::Context& ctx) {
     case N::Ceil: return expr::ceildiv(f.num, den);
     case N::RoundPreferCeil: return expr::floordiv(f.num * 2 + den, den * 2);
     case N::RoundPreferFloor: return expr::ceildiv(f.num * 2 - den, den * 2);
+    case N::CeilShrinking: {
+      const Dim shrinks = expr::max(expr::min(a.den - a.num, ctx.constant(1)), ctx.constant(0));
+      return expr::floordiv(f.num + shrinks * (den - 1), den);
+    }
   }
   return f.num;
 }
 
-Dim rounded(const Resampling& r, Scalar x) {
+Dim rounded(const Resampling& r, const ResampledAxis& a, Scalar x) {
   using N = Resampling::Nearest;
   Scalar v;
   switch (r.nearest) {
@@ -54,6 +61,11 @@ Dim rounded(const Resampling& r, Scalar x) {
     case N::Ceil: v = unary(UnaryOp::Ceil, x); break;
     case N::RoundPreferCeil: v = unary(UnaryOp::Floor, x + 0.5); break;
     case N::RoundPreferFloor: v = unary(UnaryOp::Ceil, x - 0.5); break;
+    case N::CeilShrinking: {
+      Scalar shrinks = a.scale ? less_than(a.scale, constant_like(a.scale, 1)) : expr::less(a.num, a.den);
+      v = expr::make_select(shrinks, unary(UnaryOp::Ceil, x), unary(UnaryOp::Floor, x));
+      break;
+    }
   }
   return expr::value(expr::make_cast(DType::I64, v));
 }
@@ -91,8 +103,8 @@ Result<Resampling> read_resampling(DefineContext& c) {
   r.coordinate = static_cast<Resampling::Coordinate>(
       TRY(choose("coordinate", {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
                                 "tf_crop_and_resize"})));
-  r.nearest =
-      static_cast<Resampling::Nearest>(TRY(choose("nearest", {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"})));
+  r.nearest = static_cast<Resampling::Nearest>(
+      TRY(choose("nearest", {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "ceil_shrinking"})));
   r.cubic_coeff = c.attr().as_float("cubic_coeff");
   r.exclude_outside = c.attr().as_bool("exclude_outside");
   r.antialias = c.attr().as_bool("antialias");
@@ -136,10 +148,11 @@ Dim nearest_source(const Resampling& r, const ResampledAxis& a, Dim o) {
   bool whole = !a.scale && a.num.is_const() && a.den.is_const(1);
   bool rounds = r.nearest == N::RoundPreferFloor || r.nearest == N::RoundPreferCeil;
   // Enlarging by a whole factor: blocks of equal elements.
-  if (whole && ((r.coordinate == C::Asymmetric && r.nearest == N::Floor) || (r.coordinate == C::HalfPixel && rounds)))
+  if (whole && ((r.coordinate == C::Asymmetric && (r.nearest == N::Floor || r.nearest == N::CeilShrinking)) ||
+                (r.coordinate == C::HalfPixel && rounds)))
     return expr::floordiv(o, a.num);
   std::optional<Fraction> exact = exact_position(r, a, o);
-  Dim at = exact ? rounded(r, *exact, ctx) : rounded(r, source_position(r, a, o));
+  Dim at = exact ? rounded(r, a, *exact, ctx) : rounded(r, a, source_position(r, a, o));
   if (!ctx.proves_less_equal(ctx.constant(0), at)) at = expr::max(at, ctx.constant(0));
   if (!ctx.proves_less(at, a.in)) at = expr::min(at, a.in - 1);
   return at;

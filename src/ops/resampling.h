@@ -7,7 +7,7 @@ namespace pliant::ops {
 struct Resampling {
   enum class Mode { Nearest, Linear, Cubic };
   enum class Coordinate { HalfPixel, HalfPixelSymmetric, PytorchHalfPixel, AlignCorners, Asymmetric, TfCropAndResize };
-  enum class Nearest { RoundPreferFloor, RoundPreferCeil, Floor, Ceil };
+  enum class Nearest { RoundPreferFloor, RoundPreferCeil, Floor, Ceil, CeilShrinking };
   Mode mode = Mode::Nearest;
   Coordinate coordinate = Coordinate::HalfPixel;
   Nearest nearest = Nearest::RoundPreferFloor;

@@ -14,26 +14,82 @@ struct Request {
   ValueId scale_values = kNoValue;  // scales from data, beside the sizes that they give
 };
 
-// Scales that only data tell: the sizes are read once floor(size * scale) is computed.
-Status take_computed_scales(Conversion& c, size_t i, Request& r) {
+// Scales that only data tell: the sizes are read once floor(size * scale) is computed. A factor that is no number gives -1.
+Status take_computed_scales(Conversion& c, ValueId scales, Request& r) {
   std::vector<Dim> before;
   for (int64_t a : r.axes) before.push_back(c.shape(0)[static_cast<size_t>(a)]);
-  ValueId scales = TRY(c.cast(c.in(i), DType::F32));
+  scales = TRY(c.cast(scales, DType::F32));
   ValueId sizes = TRY(c.from_dims(before));
   sizes = TRY(c.cast(sizes, DType::F32));
   ValueId after = TRY(c.append("math.mul", {}, {sizes, scales}));
+  ValueId is_nan = TRY(c.append("math.is_nan", {}, {after}));
   after = TRY(c.append("math.floor", {}, {after}));
   after = TRY(c.cast(after, DType::I64));
+  after = TRY(c.append("math.where", {}, {is_nan, c.scalar(DType::I64, -1), after}));
   r.sizes = TRY(c.read_dims(after, "the resized sizes"));
+  for (size_t k = 0; k < r.sizes.size(); ++k)
+    c.require_less_equal(
+        c.num(0), r.sizes[k],
+        "the scale of axis " + std::to_string(r.axes[k]) + " is negative or no number: it makes {b} elements");
   r.scale_values = scales;
   return ok();
+}
+
+const graph::Node* node_of(Conversion& c, ValueId v) {
+  const std::vector<graph::Node>& nodes = c.state().builder.current_nodes();
+  auto it = std::find_if(nodes.rbegin(), nodes.rend(),
+                         [&](const graph::Node& n) { return !n.outputs.empty() && n.outputs[0] == v; });
+  return it == nodes.rend() ? nullptr : &*it;
+}
+
+// Which of the scales are constants of 1: elements that are known, or constants joined with what data tell.
+std::vector<bool> scales_of_one(Conversion& c, size_t i, size_t count) {
+  std::vector<bool> out;
+  auto add = [&](const Known& k) {
+    for (const Element& e : k.elements) out.push_back(e.kind == Element::Kind::Real && e.real == 1);
+  };
+  if (const Known* k = c.known(i)) {
+    add(*k);
+  } else if (const graph::Node* joined = node_of(c, c.in(i)); joined != nullptr && joined->op == "array.concat") {
+    for (ValueId part : joined->inputs) {
+      const Dim size = c.shape_of(part)[0];
+      if (!size.is_const()) break;
+      const graph::Node* made = node_of(c, part);
+      std::optional<Known> k;
+      if (made != nullptr && made->op == "core.const") k = known_of(*made->attrs.constant("value"), c.ctx());
+      if (k)
+        add(*k);
+      else
+        out.resize(out.size() + static_cast<size_t>(size.const_value()), false);
+    }
+  }
+  out.resize(count, false);
+  return out;
+}
+
+// Scales that are not all known: 1 leaves its axis out, and the others are taken from data.
+Status take_other_scales(Conversion& c, size_t i, Request& r) {
+  const std::vector<bool> is_one = scales_of_one(c, i, r.axes.size());
+  ValueId scales = c.in(i);
+  r.sizes.clear();
+  if (std::find(is_one.begin(), is_one.end(), true) == is_one.end()) return take_computed_scales(c, scales, r);
+  std::vector<int64_t> axes;
+  std::vector<Dim> places;
+  for (size_t j = 0; j < is_one.size(); ++j) {
+    if (is_one[j]) continue;
+    axes.push_back(r.axes[j]);
+    places.push_back(c.num(static_cast<int64_t>(j)));
+  }
+  r.axes = std::move(axes);
+  ValueId chosen = TRY(c.from_dims(places));
+  return take_computed_scales(c, TRY(c.append("array.gather", Attrs{{"axis", int64_t{0}}}, {scales, chosen})), r);
 }
 
 // The scales of input i. Symbolic ones are ratios of sizes; the resized size is then known exactly where the divisor is the
 // size of the axis.
 Status take_scales(Conversion& c, size_t i, Request& r) {
   const Known* k = c.known(i);
-  if (k == nullptr) return take_computed_scales(c, i, r);
+  if (k == nullptr) return take_other_scales(c, i, r);
   if (k->elements.size() != r.axes.size()) {
     return c.fail("wrong-count",
                   std::to_string(r.axes.size()) + " scales are needed but " + std::to_string(k->elements.size()) + " given");
@@ -52,7 +108,7 @@ Status take_scales(Conversion& c, size_t i, Request& r) {
     } else if (e.kind == Element::Kind::Ratio && e.den == n) {
       r.sizes.push_back(e.num);
     } else {
-      return c.fail("unsupported-scale", "scale " + std::to_string(j) + " mixes known and computed factors");
+      return take_other_scales(c, i, r);
     }
   }
   return ok();
@@ -91,8 +147,8 @@ std::vector<int64_t> every_axis(Conversion& c) {
   return out;
 }
 
-// Upsample and Resize-10 map positions by scale alone and take the floor.
-Result<Values> upsample(Conversion& c) {
+// Upsample and Resize-10 map positions by scale alone and take the floor; where it shrinks an axis, Resize-10 the ceiling.
+Result<Values> by_scales(Conversion& c, const std::string& nearest) {
   Request r;
   r.axes = every_axis(c);
   if (c.has_attr("scales")) {
@@ -105,9 +161,12 @@ Result<Values> upsample(Conversion& c) {
   std::string mode = c.string_attr("mode", "nearest");
   Attrs attrs{{"mode", mode == "bilinear" ? std::string("linear") : mode},
               {"coordinate", std::string("asymmetric")},
-              {"nearest", std::string("floor")}};
+              {"nearest", nearest}};
   return append_resize(c, std::move(r), kNoValue, std::move(attrs));
 }
+
+Result<Values> upsample(Conversion& c) { return by_scales(c, "floor"); }
+Result<Values> resize_10(Conversion& c) { return by_scales(c, "ceil_shrinking"); }
 
 Result<Values> resize(Conversion& c) {
   Request r;
@@ -145,7 +204,7 @@ Result<Values> resize(Conversion& c) {
 Rows resize_rows() {
   return {
       {"Upsample", 7, 1, &upsample, kFrom1},
-      {"Resize", 10, 2, &upsample, kFrom1},
+      {"Resize", 10, 2, &resize_10, kFrom1},
       {"Resize", 11, 1, &resize, shape_input(2) | shape_input(3)},
   };
 }

@@ -212,17 +212,18 @@ OpDef op_array_resize() {
       .doc =
           "Resampling along `axes` to given sizes or by given scales, by the nearest element or by linear or cubic "
           "interpolation.",
-      .attrs = {attr("axes", std::vector<int64_t>{}, "the resampled axes; empty: all"),
-                attr("scales", std::vector<double>{}, "one an axis"), attr("sizes", std::vector<Dim>{}, "one an axis"),
-                attr("mode", "nearest", "nearest, linear or cubic"),
-                attr(
-                    "coordinate", "half_pixel",
-                    "half_pixel, half_pixel_symmetric, pytorch_half_pixel, align_corners, asymmetric or tf_crop_and_resize"),
-                attr("nearest", "round_prefer_floor", "round_prefer_floor, round_prefer_ceil, floor or ceil"),
-                attr("cubic_coeff", -0.75), attr("exclude_outside", false, "taps outside the input have no weight"),
-                attr("antialias", false, "wider kernels when shrinking"),
-                attr("extrapolation", 0.0, "the value outside the input for tf_crop_and_resize"),
-                attr("keep_aspect", "stretch", "stretch, not_larger or not_smaller: one scale for all axes")},
+      .attrs =
+          {attr("axes", std::vector<int64_t>{}, "the resampled axes; empty: all"),
+           attr("scales", std::vector<double>{}, "one an axis"), attr("sizes", std::vector<Dim>{}, "one an axis"),
+           attr("mode", "nearest", "nearest, linear or cubic"),
+           attr("coordinate", "half_pixel",
+                "half_pixel, half_pixel_symmetric, pytorch_half_pixel, align_corners, asymmetric or tf_crop_and_resize"),
+           attr("nearest", "round_prefer_floor",
+                "round_prefer_floor, round_prefer_ceil, floor, ceil, or ceil_shrinking: floor on axes that are not shrunk"),
+           attr("cubic_coeff", -0.75), attr("exclude_outside", false, "taps outside the input have no weight"),
+           attr("antialias", false, "wider kernels when shrinking"),
+           attr("extrapolation", 0.0, "the value outside the input for tf_crop_and_resize"),
+           attr("keep_aspect", "stretch", "stretch, not_larger or not_smaller: one scale for all axes")},
       .min_inputs = 1,
       .max_inputs = 3,
       .compute = compute,
@@ -240,7 +241,9 @@ OpDef op_array_resize() {
                   "f32[H] H=4 sizes=[8] coordinate=pytorch_half_pixel mode=cubic",
                   "f32[H] _ f32[1]@1.9..2 H=4 sizes=[7] mode=linear",
                   "f32[H] _ f32[1]@1.9..2 H=4 sizes=[7] mode=cubic antialias=true",
-                  "i64[H] H=4 sizes=[6] coordinate=align_corners nearest=round_prefer_ceil"}};
+                  "i64[H] H=4 sizes=[6] coordinate=align_corners nearest=round_prefer_ceil",
+                  "i64[H,W] H=5 W=4 scales=[0.6,1.5] coordinate=asymmetric nearest=ceil_shrinking",
+                  "f32[H] _ f32[1]@0.5..0.6 H=4 sizes=[2] coordinate=asymmetric nearest=ceil_shrinking"}};
 }
 
 }  // namespace pliant::ops
