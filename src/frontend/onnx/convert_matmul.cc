@@ -12,17 +12,12 @@ Result<Values> gemm(Conversion& c) {
   return Values{TRY(c.append("nn.gemm", std::move(attrs), c.all_inputs()))};
 }
 
-Result<Values> einsum(Conversion& c) {
-  return Values{TRY(c.append("nn.einsum", Attrs{{"equation", c.string_attr("equation", "")}}, c.all_inputs()))};
-}
-
 }  // namespace
 
 Rows matmul_rows() {
   return {
       {"MatMul", 1, 2, &direct<"nn.matmul">},
       {"Gemm", 7, 2, &gemm},
-      {"Einsum", 12, 1, &einsum},
   };
 }
 

@@ -10,10 +10,10 @@ using Table = std::unordered_map<std::string_view, Rows>;
 
 Table make_table() {
   Table table;
-  for (auto family : {&math_rows,      &activation_rows, &reduce_rows,   &shape_rows,     &array_rows,  &index_rows,
-                      &slice_rows,     &resize_rows,     &conv_rows,     &pool_rows,      &norm_rows,   &matmul_rows,
-                      &attention_rows, &rnn_rows,        &quant_rows,    &microsoft_rows, &signal_rows, &vision_rows,
-                      &random_rows,    &loss_rows,       &sequence_rows, &optional_rows}) {
+  for (auto family : {&math_rows,   &activation_rows, &reduce_rows, &shape_rows,    &array_rows,     &index_rows,
+                      &slice_rows,  &resize_rows,     &conv_rows,   &pool_rows,     &norm_rows,      &matmul_rows,
+                      &einsum_rows, &attention_rows,  &rnn_rows,    &quant_rows,    &microsoft_rows, &signal_rows,
+                      &vision_rows, &random_rows,     &loss_rows,   &sequence_rows, &optional_rows}) {
     for (const Row& row : family()) table[row.op].push_back(row);
   }
   return table;

@@ -44,6 +44,7 @@ Rows conv_rows();
 Rows pool_rows();
 Rows norm_rows();
 Rows matmul_rows();
+Rows einsum_rows();
 Rows attention_rows();
 Rows rnn_rows();
 Rows quant_rows();
