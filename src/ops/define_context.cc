@@ -32,12 +32,16 @@ Status DefineContext::require_equal(Dim a, Dim b, const std::string& what) {
 }
 
 Status DefineContext::require_less_equal(Dim a, Dim b, const std::string& what) {
+  const bool is_sign = a.is_const(0);
   switch (ctx().less_equal(a, b)) {
     case Tri::Yes: return ok();
-    case Tri::No: return fail("shape-mismatch", what + ": " + size_text(a) + " is more than " + size_text(b));
+    case Tri::No:
+      return fail("shape-mismatch",
+                  what + ": " + (is_sign ? size_text(b) + " is negative" : size_text(a) + " is more than " + size_text(b)));
     case Tri::Unknown: break;
   }
-  obligations_.push_back({graph::Obligation::Kind::LessEqual, a, b, what + ": {a} is more than {b}", loc_});
+  obligations_.push_back(
+      {graph::Obligation::Kind::LessEqual, a, b, what + (is_sign ? ": {b} is negative" : ": {a} is more than {b}"), loc_});
   return ok();
 }
 

@@ -98,7 +98,65 @@ def reflecting(rng):
         yield {"x": normal(rng, *shape), "pads": i64(*amounts)}
 
 
+def scales_of_sizes(g):
+    """The width's scale is a ratio of two sizes, the height's is known."""
+    widths = [g("Cast", g("Slice", g("Shape", x), g.constant(i64(3)), g.constant(i64(4))), to=F32) for x in ("z", "x")]
+    g("Resize", "x", "", g("Concat", g.constant(np.array([1, 1, 2], np.float32)), g("Div", *widths), axis=0), mode="linear", name="y")
+
+
+def scale_for_all(g):
+    """Batches and channels keep their sizes, height and width get one scale that only data tell."""
+    scale = g("Div", g.constant(np.array([24], np.float32)), g("ReduceMax", "x", g.constant(i64(0, 1, 2, 3)), keepdims=0))
+    scales = g("Concat", g.constant(np.array([1, 1], np.float32)), g("Expand", scale, g.constant(i64(2))), axis=0)
+    g("Resize", "x", "", scales, mode="linear", name="y")
+
+
 MODELS = {
+    "resize_mixed_scales": Model(
+        [("x", F32, ["b", "c", "h", "w"]), ("z", F32, ["b", "c", "h", "w2"])],
+        scales_of_sizes,
+        lambda r: [{"x": normal(r, 1, 2, h, w), "z": normal(r, 1, 2, h, v)} for h, w, v in ((3, 4, 7), (1, 1, 2), (10, 17, 20), (5, 8, 3))],
+        max_ulp=1e-4,
+    ),
+    "resize_scale_for_all": Model(
+        [("x", F32, ["b", "c", "h", "w"])],
+        scale_for_all,
+        lambda r: [{"x": np.full((2, 3, h, w), v, np.float32) + normal(r, 1, 1, h, w)} for h, w, v in ((3, 4, 9), (5, 2, 7), (1, 1, 5))],
+        max_ulp=1e-4,
+    ),
+    "resize_10": Model(
+        [("x", F32, [1, 2, "h", "w"]), ("s", F32, [4])],
+        one("Resize", "x", "s"),
+        lambda r: [
+            {"x": normal(r, 1, 2, h, w), "s": np.array([1, 1, a, b], np.float32)}
+            for h, w, a, b in ((2, 4, 0.6, 0.6), (6, 4, 0.5, 2), (7, 5, 1.5, 0.7), (3, 3, 1, 1))
+        ],
+        opset=10,
+    ),
+    "pad_wrap": Model(
+        [("x", F32, ["n", "m"]), ("pads", I64, [4])],
+        one("Pad", "x", "pads", mode="wrap"),
+        lambda r: [
+            {"x": normal(r, *s), "pads": i64(*p)}
+            for s, p in (((5, 6), (2, -2, -1, 3)), ((3, 4), (0, -1, 0, 2)), ((3, 4), (4, 9, 3, 0)), ((4, 4), (-1, -1, -2, 0)))
+        ],
+        opset=19,
+    ),
+    "trilu": Model(
+        [("x", F32, ["b", "n", "m"]), ("k", I64, [])],
+        one("Trilu", "x", "k"),
+        lambda r: [{"x": normal(r, 2, 4, 3), "k": np.array(k)} for k in (0, 1, -2, 9, -9, 2**63 - 1, -(2**63) + 1)],
+    ),
+    "einsum_three": Model(
+        [("x", F32, ["b", "i", "j"]), ("z", F32, ["j", "k"]), ("w", F32, ["b", "k"])],
+        one("Einsum", "x", "z", "w", equation="bij,jk,bk->bi"),
+        lambda r: [{"x": normal(r, b, i, j), "z": normal(r, j, k), "w": normal(r, b, k)} for b, i, j, k in ((2, 3, 4, 5), (1, 1, 1, 1), (3, 8, 20, 7))],
+    ),
+    "einsum_outer": Model(
+        [("x", F32, ["i"]), ("z", F32, ["j"]), ("w", F32, ["b", "i", "k"])],
+        one("Einsum", "x", "z", "w", equation="i,j,...ik->...kj"),
+        lambda r: [{"x": normal(r, i), "z": normal(r, j), "w": normal(r, b, i, k)} for b, i, j, k in ((2, 3, 4, 5), (1, 1, 1, 1), (3, 8, 20, 7))],
+    ),
     "nonzero_gather_matmul": Model(
         [("x", F32, ["n", 3])],
         nonzero_gather,

@@ -107,8 +107,16 @@ Result<Values> reshape(Conversion& c) {
     inferred = inferred + is_negative(d, c.ctx());
   }
   c.require_less_equal(inferred, c.num(1), "the new shape has {a} sizes to infer, and at most {b} can be");
+  const bool copies_zero = !c.bool_attr("allowzero", false);
+  if (!copies_zero) {
+    Dim zeros = c.num(0);
+    for (Dim d : wanted)
+      if (!c.ctx().proves_less_equal(c.num(1), d)) zeros = zeros + is_zero(d, c.ctx());
+    c.require_less_equal(inferred * zeros, c.num(0),
+                         "with allowzero, a new shape that has a size 0 cannot have one to infer");
+  }
   graph::Shape from = c.shape(0);
-  std::vector<Dim> sizes = TRY(reshape_sizes(c, from, wanted, !c.bool_attr("allowzero", false)));
+  std::vector<Dim> sizes = TRY(reshape_sizes(c, from, wanted, copies_zero));
   return Values{TRY(c.reshape(c.in(0), sizes))};
 }
 
@@ -186,6 +194,8 @@ Result<Values> squeeze(Conversion& c) {
     const int64_t count = TRY(axes_dropped(c, 1));
     if (count == 0) return squeeze_ones(c);
     graph::Shape left = TRY(squeezed_at_run_time(c, 1, count));
+    c.require_equal(c.count(s), c.count(left),
+                    "the axes to drop must have size 1, but of {a} elements the other axes hold {b}");
     return Values{TRY(c.reshape(c.in(0), left))};
   }
   if (!axes.given || axes.given->empty()) return squeeze_ones(c);
@@ -210,6 +220,7 @@ Result<Values> unsqueeze(Conversion& c) {
   AxesArgument axes = axes_argument(c);
   if (!axes.is_known) {
     graph::Shape grown = TRY(unsqueezed_at_run_time(c, 1));
+    c.require_equal(c.count(c.shape(0)), c.count(grown), "the axes to add must be different ones");
     return Values{TRY(c.reshape(c.in(0), grown))};
   }
   if (!axes.given) return c.fail("missing-input", "the axes to add are missing");
@@ -255,9 +266,12 @@ Result<Dim> range_size(Conversion& c) {
     ValueId delta = TRY(c.cast(c.in(2), DType::F64));
     ValueId ratio = TRY(c.append("math.div", {}, {span, delta}));
     ValueId whole = TRY(c.append("math.ceil", {}, {ratio}));
+    constexpr int64_t kEndless = int64_t{1} << 62;
+    ValueId is_nan = TRY(c.append("math.is_nan", {}, {whole}));
     whole = TRY(c.cast(whole, DType::I64));
+    whole = TRY(c.append("math.where", {}, {is_nan, c.scalar(DType::I64, static_cast<double>(kEndless)), whole}));
     std::vector<Dim> n = TRY(c.read_dims(whole, "the count"));
-    c.require_less_equal(n[0], c.num(INT64_MAX - 1), "the step must not be 0 and the limit must be finite");
+    c.require_less_equal(n[0], c.num(kEndless - 1), "the step must not be 0, and all three must be finite");
     return tight_max(n[0], zero, c.ctx());
   }
   Dim start = TRY(c.dim(0, "the start")), limit = TRY(c.dim(1, "the limit")), step = TRY(c.dim(2, "the step"));
