@@ -28,17 +28,35 @@ bool is_factor(Scalar s) {
          is_factor(s->args[1]);
 }
 
+// Whether a factor is the second one of a matrix product: [… , reduction, last axis of the sum].
+bool is_right_matrix(const te::TensorDef& t, Scalar factor) {
+  const std::vector<Dim>& index = ByteProduct::byte_of(factor)->index;
+  if (index.size() < 2 || t.index.empty() || index.back().as_symbol() != t.index.back()) return false;
+  if (index[index.size() - 2].as_symbol() != t.reduce_index[0]) return false;
+  const Scalar zero = ByteProduct::zero_of(factor);
+  if (zero && expr::uses_symbol(zero, t.reduce_index[0])) return false;
+  return std::none_of(index.begin(), index.end() - 2, [&](Dim d) {
+    return expr::uses_symbol(d, t.reduce_index[0]) || expr::uses_symbol(d, t.index.back());
+  });
+}
+
 std::optional<ByteProduct> byte_product_of(const Problem& p, const StageList& list, size_t root) {
   const Stage& s = list.stages[root];
   const te::TensorDef& t = *s.tensor;
   if (t.combiner != te::Combiner::Sum || t.accumulate != DType::I32) return std::nullopt;
   Guarded g = split_guard(p.ctx, s.body, t.combiner, t.accumulate);
   if (g.body->kind != expr::ScalarKind::Binary || g.body->binary() != expr::BinaryOp::Mul) return std::nullopt;
-  ByteProduct out{root, g.body->args[0], g.body->args[1], {}, {}, {}, 0};
+  ByteProduct out{root, g.body->args[0], g.body->args[1], false, {}, {}, {}, 0};
+  if (!is_factor(out.x) || !is_factor(out.w)) return std::nullopt;
   if (is_constant(p, out.x)) std::swap(out.x, out.w);
-  if (is_constant(p, out.x) || !is_constant(p, out.w) || !is_factor(out.x) || !is_factor(out.w)) return std::nullopt;
-  Scalar first = out.x->kind == expr::ScalarKind::Cast ? out.x : out.x->args[0];
-  out.load = first->args[0];
+  if (is_constant(p, out.x)) return std::nullopt;
+  out.is_constant = is_constant(p, out.w);
+  if (!out.is_constant) {
+    if (g.guard || t.reduce_index.size() != 1) return std::nullopt;
+    if (is_right_matrix(t, out.x)) std::swap(out.x, out.w);
+    if (!is_right_matrix(t, out.w)) return std::nullopt;
+  }
+  out.load = ByteProduct::byte_of(out.x);
   for (Scalar l : expr::loads_of(out.x))
     for (SymbolId r : t.reduce_index)
       if (!(l == out.load) && std::any_of(l->index.begin(), l->index.end(), [&](Dim d) { return expr::uses_symbol(d, r); }))
@@ -56,7 +74,7 @@ std::optional<ByteProduct> byte_product_of(const Problem& p, const StageList& li
   if (g.guard && !guards_exactly(p.ctx, g.guard, out.load, out.tensor->shape, out.guarded)) return std::nullopt;
   if (out.guarded.back()) return std::nullopt;
   for (Dim d : t.reduce_extent)
-    if (!d.is_const() || d.is_const(0)) return std::nullopt;
+    if (out.is_constant && (!d.is_const() || d.is_const(0))) return std::nullopt;
   return out;
 }
 

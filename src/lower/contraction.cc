@@ -214,6 +214,20 @@ Status lower_packed_product(const Problem& p, const StageList& list, const Stage
   return ok();
 }
 
+bool is_padded_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e, expr::TensorId padded) {
+  auto f = make_factors(p, *s.tensor, s.body, e, list.shapes);
+  return f && f->b->kind == expr::ScalarKind::Load && f->b->tensor == padded && runs_of(p.ctx, *f) == Runs::AlongColumns;
+}
+
+Status lower_padded_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e, Step step,
+                            const Temporaries& temporaries, LoweredNode& out) {
+  Factors f = *make_factors(p, *s.tensor, s.body, e, list.shapes);
+  f.step = step;
+  f.is_padded = true;
+  out.kernels.push_back(TRY(lower_tiles(p, list, *s.tensor, e.outputs, f, Operand::Direct, p.ctx.constant(0), temporaries)));
+  return ok();
+}
+
 Result<LoweredNode> lower_contraction(const Problem& p, const StageList& list, size_t root) {
   LoweredNode out;
   Temporaries temporaries;

@@ -24,6 +24,12 @@ enum class Step : uint8_t {
 bool is_packed_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e);
 Status lower_packed_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e, Step step,
                             const std::map<expr::TensorId, int32_t>& temporaries, LoweredNode& out);
+// The same where the second factor is a load of `padded`, whose last axis runs along the columns and has room for whole
+// panels.
+constexpr int64_t kWidestPanel = 64;
+bool is_padded_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e, expr::TensorId padded);
+Status lower_padded_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e, Step step,
+                            const std::map<expr::TensorId, int32_t>& temporaries, LoweredNode& out);
 
 // The factors of a sum of products and what the loops around it do to them.
 struct Factors {
@@ -35,6 +41,7 @@ struct Factors {
   std::vector<Dim> offsets;    // of the outputs, flat
   expr::TensorId acc;          // stands for the sum in `values`, index ignored
   Step step = Step::Product;
+  bool is_padded = false;  // columns of b beyond the last may be read, up to a multiple of kWidestPanel
 };
 
 // Stores the outputs at (row, column), where the sum is `total`, of the accumulate dtype.

@@ -73,7 +73,7 @@ std::optional<PairStages> make_pair_stages(const Problem& p, const StageList& li
 
 bool has_pairs(const Problem& p, const StageList& list) {
   auto f = find_byte_product(p, list);
-  if (!f) return false;
+  if (!f || !f->is_constant) return false;
   auto stages = make_pair_stages(p, list, *f);
   if (!stages) return false;
   StageList local = list;

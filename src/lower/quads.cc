@@ -1,8 +1,8 @@
 // With x as unsigned bytes u, where x - x_zero = u - u_zero, and w = q + o, where q are signed bytes and o depends on the
 // column, the sum over k of (x - x_zero) * w is
 //   sum u * q  -  u_zero * sum w  +  o * sum u.
-// The first sum goes by quads, the second is known when the model is compiled, the third is only needed where w does not fit
-// signed bytes. Outside the tensor u is u_zero.
+// The first sum goes by quads, the second is known when the model is compiled if w is, the third is only needed where w does
+// not fit signed bytes. Outside the tensor u is u_zero.
 #include "lower/quads.h"
 
 #include <algorithm>
@@ -22,8 +22,9 @@ constexpr int64_t kFlip = 128;  // from signed to unsigned bytes
 struct QuadStages {
   Problem p;                  // with the constants
   StageList list;             // with them and the stages
-  std::vector<Stage> before;  // the copy and the sums of rows, where they are needed
+  std::vector<Stage> before;  // copies and sums, where they are needed
   Stage sum;
+  expr::TensorId padded;  // the quads of w where the run computes them
   Epilogue epilogue;
 };
 
@@ -32,6 +33,11 @@ Scalar as_unsigned(Scalar byte) {
   if (byte->dtype == DType::U8) return byte;
   Scalar bits = expr::make_bitcast(DType::U8, byte);
   return expr::make_binary(expr::BinaryOp::BitXor, bits, expr::make_const_int(*byte->ctx, DType::U8, kFlip));
+}
+// A byte of w as i8, in the bits of a u8.
+Scalar as_signed_bits(Scalar byte) {
+  if (byte->dtype == DType::I8) return expr::make_bitcast(DType::U8, byte);
+  return expr::make_binary(expr::BinaryOp::BitXor, byte, expr::make_const_int(*byte->ctx, DType::U8, kFlip));
 }
 // The zero point in u8: null for 0.
 Scalar unsigned_zero(expr::Context& ctx, const ByteProduct& f) {
@@ -42,17 +48,23 @@ Scalar unsigned_zero(expr::Context& ctx, const ByteProduct& f) {
 // The bytes of x, as `u` reads them for the sum: at(map of the sum's loops, position along the tap).
 using ByteAt = std::function<Scalar(const expr::DimMap&, Dim)>;
 
+// The other factor, at a map of the root's loops to the sum's.
+struct Weights {
+  std::function<Scalar(const expr::DimMap&, const te::Index& reduce)> quad;  // at the sum's reductions
+  std::function<Scalar(const expr::DimMap&)> total;
+  std::function<Scalar(const expr::DimMap&)> offset;  // null where w fits signed bytes
+};
+
 class Maker {
  public:
-  Maker(const Problem& p, const StageList& list, const ByteProduct& f) : f_(f), out_{p, list, {}, {}, {}} {}
+  Maker(const Problem& p, const StageList& list, const ByteProduct& f) : f_(f), out_{p, list, {}, {}, {}, {}} {}
 
   std::optional<QuadStages> make() {
-    const te::TensorDef& t = *out_.list.stages[f_.root].tensor;
-    auto weights = byte_weights(out_.p, out_.list, f_);
+    const te::TensorDef& t = root();
+    auto weights = f_.is_constant ? constant_weights() : computed_weights();
     if (!weights) return std::nullopt;
     auto at = bytes();
     if (!at) return std::nullopt;
-    const te::Tensor quads = constant("quads", weights->quads), totals = constant("totals", weights->totals);
     std::vector<Dim> extent = t.reduce_extent;
     extent[f_.tap] = ceildiv(extent[f_.tap], kQuad);
     te::Tensor sum =
@@ -60,24 +72,17 @@ class Maker {
           const expr::DimMap map = index_map(t, o, r);
           std::array<Scalar, 4> four;
           for (int64_t n = 0; n < kQuad; ++n) four[static_cast<size_t>(n)] = (*at)(map, r[f_.tap] * kQuad + n);
-          te::Index where;
-          for (size_t a : weights->axes) where.push_back(o[a]);
-          where.insert(where.end(), r.begin(), r.end());
-          return expr::make_quad(four) * (*quads)(where);
+          return expr::make_quad(four) * weights->quad(map, r);
         });
-    te::Tensor rows, offsets;
-    if (weights->offsets) {
-      rows = sums_of_rows(t, *at);
-      offsets = constant("offsets", weights->offsets);
-    }
+    te::Tensor rows;
+    if (weights->offset) rows = sums_of_rows(*at);
     out_.sum = add(sum);
     const Scalar zero = unsigned_zero(ctx(), f_);
     out_.epilogue = move_epilogue(out_.p, out_.list, f_.root, sum, [&](const expr::DimMap& map, Scalar value) {
-      te::Index column, row;
-      for (size_t a : weights->axes) column.push_back(map.at(t.index[a]));
+      te::Index row;
       for (size_t a : row_axes_) row.push_back(map.at(t.index[a]));
-      if (zero) value = value - expr::make_cast(DType::I32, expr::substitute(zero, map)) * (*totals)(column);
-      if (rows) value = value + (*offsets)(column) * (*rows)(row);
+      if (zero) value = value - expr::make_cast(DType::I32, expr::substitute(zero, map)) * weights->total(map);
+      if (rows) value = value + weights->offset(map) * (*rows)(row);
       return value;
     });
     return std::move(out_);
@@ -86,6 +91,11 @@ class Maker {
  private:
   expr::Context& ctx() { return out_.p.ctx; }
   te::Builder& te() { return out_.p.te; }
+  const te::TensorDef& root() { return *out_.list.stages[f_.root].tensor; }
+  Dim axis_of(SymbolId v) {
+    const te::TensorDef& t = root();
+    return t.shape[static_cast<size_t>(std::find(t.index.begin(), t.index.end(), v) - t.index.begin())];
+  }
 
   Stage add(const te::Tensor& t) {
     out_.list.add(t);
@@ -102,9 +112,91 @@ class Maker {
     return t;
   }
 
+  std::optional<Weights> constant_weights() {
+    auto weights = byte_weights(out_.p, out_.list, f_);
+    if (!weights) return std::nullopt;
+    const te::Tensor quads = constant("quads", weights->quads), totals = constant("totals", weights->totals);
+    auto at = [this, axes = weights->axes](const expr::DimMap& map) {
+      te::Index out;
+      for (size_t a : axes) out.push_back(map.at(root().index[a]));
+      return out;
+    };
+    Weights out;
+    out.quad = [quads, at](const expr::DimMap& map, const te::Index& reduce) {
+      te::Index where = at(map);
+      where.insert(where.end(), reduce.begin(), reduce.end());
+      return (*quads)(where);
+    };
+    out.total = [totals, at](const expr::DimMap& map) { return (*totals)(at(map)); };
+    if (weights->offsets) {
+      const te::Tensor offsets = constant("offsets", weights->offsets);
+      out.offset = [offsets, at](const expr::DimMap& map) { return (*offsets)(at(map)); };
+    }
+    return out;
+  }
+
+  // The same of a matrix that the run computes: quads of rows, in columns for whole panels.
+  std::optional<Weights> computed_weights() {
+    const Scalar load = f_.w_load(), zero = f_.w_zero();
+    const te::Tensor w = out_.list.tensors.at(load->tensor);
+    const size_t row = w->rank() - 2;
+    const Dim rows = root().reduce_extent[0], columns = root().shape.back();
+    // For one row it is not worth it.
+    if (std::none_of(root().index.begin(), root().index.end() - 1, [&](SymbolId v) {
+          return expr::uses_symbol(f_.load, v) && !expr::uses_symbol(load, v) && !axis_of(v).is_const(1);
+        }))
+      return std::nullopt;
+    std::vector<Dim> shape = w->shape, of_totals = w->shape;
+    shape[row] = ceildiv(rows, kQuad);
+    shape.back() = ceildiv(columns, kWidestPanel) * kWidestPanel;
+    te::Tensor quads = te().map(w->name + "_quads", shape, [&](const te::Index& i) {
+      std::array<Scalar, 4> four;
+      for (int64_t n = 0; n < kQuad; ++n) {
+        te::Index at = i;
+        at[row] = i[row] * kQuad + n;
+        four[static_cast<size_t>(n)] =
+            expr::make_select(expr::logical_and(expr::less(at[row], rows), expr::less(i.back(), columns)),
+                              as_signed_bits((*w)(at)), expr::make_const_int(ctx(), DType::U8, 0));
+      }
+      return expr::make_quad(four);
+    });
+    out_.before.push_back(add(quads));
+    out_.padded = quads->id;
+    // The sums of bytes; the zero point is taken off where they are used.
+    of_totals.erase(of_totals.begin() + static_cast<long>(row));
+    te::Tensor sums =
+        te().reduce(w->name + "_totals", of_totals, {rows}, te::Combiner::Sum, [&](const te::Index& o, const te::Index& r) {
+          te::Index at = o;
+          at.insert(at.begin() + static_cast<long>(row), r[0]);
+          return expr::make_cast(DType::I32, (*w)(at));
+        });
+    if (unsigned_zero(ctx(), f_)) out_.before.push_back(add(sums));
+    Weights out;
+    out.quad = [=](const expr::DimMap& map, const te::Index& reduce) {
+      te::Index at;
+      for (Dim d : load->index) at.push_back(expr::substitute(d, map));
+      at[row] = reduce[0];
+      return (*quads)(at);
+    };
+    out.total = [=](const expr::DimMap& map) {
+      te::Index at;
+      for (size_t a = 0; a < load->index.size(); ++a)
+        if (a != row) at.push_back(expr::substitute(load->index[a], map));
+      const Scalar sum = (*sums)(at);
+      return zero ? sum - expr::substitute(zero, map) * expr::make_cast(DType::I32, expr::make_index(rows)) : sum;
+    };
+    const int64_t flip = load->dtype == DType::U8 ? kFlip : 0;
+    if (flip != 0 || zero)
+      out.offset = [=, &c = ctx()](const expr::DimMap& map) {
+        const Scalar shift = expr::make_const_int(c, DType::I32, flip);
+        return zero ? shift - expr::substitute(zero, map) : shift;
+      };
+    return out;
+  }
+
   // Where they are, if they are unsigned and make whole quads; else from a copy.
   std::optional<ByteAt> bytes() {
-    const te::TensorDef& t = *out_.list.stages[f_.root].tensor;
+    const te::TensorDef& t = root();
     const Dim taps = t.reduce_extent[f_.tap];
     const SymbolId tap = t.reduce_index[f_.tap];
     const bool whole = ctx().divisible(taps, kQuad);
@@ -133,7 +225,8 @@ class Maker {
     return [this, copy, border = *border](const expr::DimMap& map, Dim k) { return (*copy)(border.read_at(f_, map, k)); };
   }
 
-  te::Tensor sums_of_rows(const te::TensorDef& t, const ByteAt& at) {
+  te::Tensor sums_of_rows(const ByteAt& at) {
+    const te::TensorDef& t = root();
     std::vector<Dim> shape;
     for (size_t a = 0; a < t.index.size(); ++a) {
       if (!expr::uses_symbol(f_.load, t.index[a])) continue;
@@ -166,7 +259,9 @@ bool has_quads(const Problem& p, const StageList& list) {
   auto f = find_byte_product(p, list);
   if (!f) return false;
   auto stages = make_quad_stages(p, list, *f);
-  return stages && is_packed_product(stages->p, stages->list, stages->sum, stages->epilogue);
+  if (!stages) return false;
+  if (f->is_constant) return is_packed_product(stages->p, stages->list, stages->sum, stages->epilogue);
+  return is_padded_product(stages->p, stages->list, stages->sum, stages->epilogue, stages->padded);
 }
 
 Result<LoweredNode> lower_quads(const Problem& p, const StageList& list) {
@@ -186,7 +281,8 @@ Result<LoweredNode> lower_quads(const Problem& p, const StageList& list) {
     add_temporary(stage.tensor);
     out.kernels.push_back(TRY(lower_single_stage(s.p, s.list, stage, temporaries)));
   }
-  TRY(lower_packed_product(s.p, s.list, s.sum, s.epilogue, Step::Quad, temporaries, out));
+  auto lower = f.is_constant ? lower_packed_product : lower_padded_product;
+  TRY(lower(s.p, s.list, s.sum, s.epilogue, Step::Quad, temporaries, out));
   return out;
 }
 

@@ -1,5 +1,5 @@
-// Sums of products of 8-bit integers less their zero points, with constants as one factor, on machines that add the products
-// of four bytes by four in one step.
+// Sums of products of 8-bit integers less their zero points, with constants as one factor or of two matrices, on machines
+// that add the products of four bytes by four in one step.
 #pragma once
 #include "lower/lower.h"
 

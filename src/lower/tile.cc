@@ -382,7 +382,8 @@ Result<LoweredKernel> lower_tiles(const Problem& p, const StageList& list, const
     return s;
   };
   loop::StmtPtr body;
-  if (t.operand == Operand::Direct && !whole)
+  PLIANT_CHECK(!t.f.is_padded || kWidestPanel % t.nr == 0) << "panels of " << t.nr << " columns in " << p.name;
+  if (t.operand == Operand::Direct && !whole && !t.f.is_padded)
     body = loop::make_if(expr::less_equal(t.panel * t.nr + t.nr, t.f.col.extent), rows(false), rows(true));
   else
     body = rows(false);
