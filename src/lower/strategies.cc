@@ -5,6 +5,7 @@
 #include "lower/phases.h"
 #include "lower/quads.h"
 #include "lower/row.h"
+#include "lower/separable.h"
 #include "lower/stage_kernels.h"
 
 namespace pliant::lower {
@@ -113,6 +114,7 @@ const std::vector<Strategy>& all_strategies() {
       {"phases", has_phases, lower_phases},
       {"contraction", [](const Problem& p, const StageList& l) { return find_contraction(p, l).has_value(); },
        [](const Problem& p, const StageList& l) { return lower_contraction(p, l, *find_contraction(p, l)); }},
+      {"separable", is_separable, lower_separable},
       {"rows", works_by_rows, lower_rows},
       {"reduction", [](const Problem& p, const StageList& l) { return find_reduction_with_epilogue(p, l).has_value(); },
        lower_reduction},

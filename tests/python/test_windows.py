@@ -189,7 +189,11 @@ POOLS = {  # kernel, strides, dilations, pads
     "5x4 stride 1, 3": ((5, 4), (1, 3), (1, 1), (2, 0, 1, 3)),
     "dilated": ((3, 2), (2, 1), (2, 3), (1, 1, 2, 1)),
     "large": ((9, 13), (1, 1), (1, 1), (4, 6, 4, 6)),
+    "5x5": ((5, 5), (1, 1), (1, 1), (2, 2, 2, 2)),
+    "7x8 stride 2": ((7, 8), (2, 2), (1, 1), (3, 0, 1, 5)),
+    "6x6 dilated, stride 1, 3": ((6, 6), (1, 3), (2, 3), (4, 9, 5, 0)),
     "line": ((4,), (2,), (1,), (1, 2)),
+    "large volume": ((3, 4, 5), (1, 1, 2), (1, 1, 1), (1, 2, 2, 1, 1, 2)),
     "volume": ((2, 3, 2), (2, 2, 1), (1, 1, 1), (0, 1, 1, 1, 0, 0)),
 }
 
@@ -218,3 +222,37 @@ def test_pools(case, target):
             total = sum(part for _, part in taps(x, kernel, strides, dilations, pads, 0))
             count = sum(part for _, part in taps(np.ones_like(x), kernel, strides, dilations, pads, 0))
             np.testing.assert_allclose(mean.run({"x": x})["y"], total / count, rtol=1e-6, err_msg=f"{n} {size}")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_large_pools_between_convolutions(target):
+    """Their channels lie innermost, so that lanes are channels."""
+    rng = np.random.default_rng(5)
+    for kernel, strides, pads in [((5, 5), (1, 1), (2, 2, 2, 2)), ((9, 7), (2, 1), (4, 3, 3, 3))]:
+        g = Graph()
+        first, last = array((20, 3, 1, 1), np.float32, rng), array((4, 20, 1, 1), np.float32, rng)
+        g.initializers += [numpy_helper.from_array(first, "a"), numpy_helper.from_array(last, "b")]
+        g("Conv", "x", "a", name="p")
+        g("MaxPool", "p", name="q", kernel_shape=list(kernel), strides=list(strides), pads=list(pads))
+        g("Relu", "q", name="r")
+        g("Conv", "r", "b", name="y")
+        exe = pliant.compile(g.model([("x", F32, symbolic(3, 2))], [("y", F32, None)]), target=target)
+        for n, size in [(0, PLANES[-1])] + [(2, s) for s in PLANES]:
+            if not fits(size, kernel, (1, 1), pads):
+                continue
+            x = array((n, 3, *size), np.float32, rng)
+            pooled = [part for _, part in taps(conv(x, first, 1, (1, 1), (1, 1), (0,) * 4), kernel, strides, (1, 1), pads, -np.inf)]
+            want = conv(np.maximum(np.max(pooled, axis=0), 0), last, 1, (1, 1), (1, 1), (0,) * 4)
+            np.testing.assert_array_equal(exe.run({"x": x})["y"], want, err_msg=f"{n} {size}")
+
+
+@pytest.mark.parametrize("element, dtype", [(TensorProto.FLOAT16, np.float16), (TensorProto.UINT8, np.uint8),
+                                            (TensorProto.DOUBLE, np.float64)])
+def test_large_pools_of_other_types(element, dtype):
+    rng = np.random.default_rng(6)
+    exe = compile_one("MaxPool", element, symbolic("c", 2), None, "native", kernel_shape=[9, 7], pads=[4, 3, 4, 3])
+    for size in PLANES:
+        x = rng.integers(0, 200, (1, 3, *size)).astype(dtype)
+        lowest = 0 if dtype == np.uint8 else -np.inf
+        want = np.max([part for _, part in taps(x, (9, 7), (1, 1), (1, 1), (4, 3, 4, 3), lowest)], axis=0)
+        np.testing.assert_array_equal(exe.run({"x": x})["y"], want, err_msg=str(size))
