@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "artifact/file.h"
 #include "graph/list_type.h"
 
 namespace pliant::frontend::onnx {
@@ -10,17 +11,6 @@ namespace {
 using AttrType = AttributeProto::Type;
 
 bool is_scalar_real(const Element& e) { return e.kind == Element::Kind::Real; }
-
-graph::Type constant_type(const graph::ConstantData& c, expr::Context& ctx) {
-  graph::Shape shape;
-  for (int64_t d : c.shape) shape.push_back(ctx.constant(d));
-  return graph::make_tensor_type(c.dtype, std::move(shape));
-}
-
-ValueId append_constant(ImportState& state, graph::ConstantPtr c, const LocPtr& loc) {
-  graph::Type type = constant_type(*c, state.ctx);
-  return state.builder.append("core.const", Attrs{{"value", std::move(c)}}, {}, {std::move(type)}, loc)[0];
-}
 
 // One node that cannot fail: its operands were made to fit.
 ValueId append_sure(ImportState& state, const std::string& op, Attrs attrs, Values inputs, const LocPtr& loc) {
@@ -58,8 +48,8 @@ ValueId append_known(ImportState& state, const Known& k, const LocPtr& loc) {
   ValueId v = append_dims(state, nums, k.dtype, loc);
   if (is_ratio) v = append_sure(state, "math.div", {}, {v, append_dims(state, dens, k.dtype, loc)}, loc);
   if (has_real) {
-    ValueId is_constant = append_constant(state, constant_of(mask), loc);
-    v = append_sure(state, "math.where", {}, {is_constant, append_constant(state, constant_of(constants), loc), v}, loc);
+    ValueId is_constant = state.builder.append_const(constant_of(mask), loc);
+    v = append_sure(state, "math.where", {}, {is_constant, state.builder.append_const(constant_of(constants), loc), v}, loc);
   }
   if (k.shape.size() == 1) return v;
   std::vector<Dim> dims;
@@ -71,14 +61,13 @@ ValueId append_known(ImportState& state, const Known& k, const LocPtr& loc) {
 
 Result<Values> append_nodes(ImportState& state, const std::string& op, Attrs attrs, Values inputs, size_t outputs,
                             const LocPtr& loc) {
-  constexpr size_t kMostAxes = 32;  // of a tensor in an artifact
   Values out = TRY(ops::append_node(state.builder, state.ctx, op, std::move(attrs), std::move(inputs), outputs, loc));
   for (ValueId v : out) {
     const TensorType* t = v == kNoValue ? nullptr : state.builder.peek().values[v].type.tensor();
-    if (t != nullptr && t->shape.size() > kMostAxes)
+    if (t != nullptr && t->shape.size() > artifact::kMaxRank)
       return make_error("unsupported-shape", describe(loc),
                         "its result has " + std::to_string(t->shape.size()) + " axes, but at most " +
-                            std::to_string(kMostAxes) + " are supported");
+                            std::to_string(artifact::kMaxRank) + " are supported");
   }
   return out;
 }
@@ -100,9 +89,9 @@ static ValueId append_parts(ImportState& state, const Value& v) {
 
 namespace {
 
-ValueId make_value(ImportState& state, const Value& v) {
+ValueId append_value(ImportState& state, const Value& v) {
   if (v.parts) return append_parts(state, v);
-  if (v.constant) return append_constant(state, v.constant, v.loc);
+  if (v.constant) return state.builder.append_const(v.constant, v.loc);
   PLIANT_CHECK(v.known != nullptr) << "value " << v.name << " has nothing to be made from";
   return append_known(state, *v.known, v.loc);
 }
@@ -130,15 +119,35 @@ void ImportState::learn(const ValueRef& v, Known k) {
   v->known = std::make_shared<Known>(std::move(k));
 }
 
+ValueRef value_of(Conversion& c, ValueId id, std::string_view name) {
+  auto v = std::make_shared<Value>();
+  v->name = name;
+  v->id = id;
+  v->type = c.state().builder.peek().value(id).type;
+  v->loc = c.loc;
+  return v;
+}
+
+ValueRef known_value(Conversion& c, Known k, std::string_view name) {
+  auto v = std::make_shared<Value>();
+  v->name = name;
+  graph::Shape shape;
+  for (int64_t d : k.shape) shape.push_back(c.num(d));
+  v->type = graph::make_tensor_type(k.dtype, std::move(shape));
+  v->known = std::make_shared<Known>(std::move(k));
+  v->loc = c.loc;
+  return v;
+}
+
 ValueId materialise(ImportState& state, Value& v) {
   if (v.id != kNoValue) return v.id;
   for (const auto& [region, id] : v.made)
     if (state.is_open(region)) return id;
   if (!v.constant && v.known && v.known->is_const()) v.constant = constant_of(*v.known);
-  if (state.regions.empty()) return v.id = make_value(state, v);
+  if (state.regions.empty()) return v.id = append_value(state, v);
   if (v.constant && graph::element_count(*v.constant) > kSmallConstant)
     return v.id = state.builder.append_outer_const(v.constant, v.loc);
-  ValueId id = make_value(state, v);
+  ValueId id = append_value(state, v);
   v.made.emplace_back(state.regions.back().number, id);
   return id;
 }
@@ -353,7 +362,7 @@ Result<Values> Conversion::append_multi(const std::string& op, Attrs attrs, Valu
   return append_nodes(state_, op, std::move(attrs), std::move(inputs), outputs, loc);
 }
 
-ValueId Conversion::constant(graph::ConstantPtr c) { return append_constant(state_, std::move(c), loc); }
+ValueId Conversion::constant(graph::ConstantPtr c) { return state_.builder.append_const(std::move(c), loc); }
 
 ValueId Conversion::scalar(DType t, double v) {
   DType made = is_float(t) ? DType::F64 : DType::I64;

@@ -194,6 +194,9 @@ class Conversion {
 
 // Whether it is no more than that some node fails whenever it runs.
 bool always_fails(const Error& e);
+// A value of the model that is the graph value `id`, and one that is known by its elements.
+ValueRef value_of(Conversion& c, ValueId id, std::string_view name = {});
+ValueRef known_value(Conversion& c, Known k, std::string_view name = {});
 // The graph value of `v`, made where the builder stands if there is none yet.
 ValueId materialise(ImportState& state, Value& v);
 // Appends a node and its obligations; errors carry the location.

@@ -185,7 +185,7 @@ Refs split_to_sequence(Conversion& c) {
     for (ValueId v : pieces) {
       graph::Shape shape = c.shape_of(v);
       shape.erase(shape.begin() + axis);
-      elements.push_back(make_value(c, keeps ? v : TRY(c.reshape(v, std::move(shape)))));
+      elements.push_back(value_of(c, keeps ? v : TRY(c.reshape(v, std::move(shape)))));
     }
     return one(TRY(make_sequence(c, c.dtype(0), std::move(elements))));
   }

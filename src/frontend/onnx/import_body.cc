@@ -4,15 +4,6 @@
 #include "frontend/onnx/importer.h"
 
 namespace pliant::frontend::onnx {
-namespace {
-
-std::vector<std::string_view> output_names(const GraphProto& g) {
-  std::vector<std::string_view> out;
-  for (const ValueInfoProto& v : g.outputs) out.push_back(v.name);
-  return out;
-}
-
-}  // namespace
 
 const GraphProto* Importer::body_graph(Conversion& c) {
   const AttributeProto* a = c.attr("body");

@@ -14,12 +14,6 @@ namespace {
 // At most so many nodes are imported a second time because branches differ.
 constexpr int64_t kMostRepeated = 4096;
 
-std::vector<std::string_view> output_names(const GraphProto& g) {
-  std::vector<std::string_view> out;
-  for (const ValueInfoProto& v : g.outputs) out.push_back(v.name);
-  return out;
-}
-
 // Whether the If around the frame's region can be imported again together with what follows it.
 bool is_in_extensible_branch(const Frame& frame) {
   const Frame* last = &frame;
@@ -292,11 +286,7 @@ void Importer::bind_branches(Conversion& c, Frame& frame, size_t depth, const Va
   for (size_t k = 0; k < ids.size(); ++k) {
     std::string_view name = depth == 0 ? c.node.outputs[k] : rest.back()->outputs[k];
     if (name.empty()) continue;
-    auto v = std::make_shared<Value>();
-    v->name = name;
-    v->id = ids[k];
-    v->type = state_.builder.peek().value(v->id).type;
-    v->loc = c.loc;
+    ValueRef v = value_of(c, ids[k], name);
     const Value &x = *(then.failed ? otherwise : then).outputs[k], &y = *(otherwise.failed ? then : otherwise).outputs[k];
     v->known = join_known(x.known.get(), y.known.get(), then.condition, first);
     (depth == 0 ? frame.scope : rest.back()->scope)->values[name] = std::move(v);

@@ -18,17 +18,6 @@ void name_new(graph::FunctionBuilder& b, ValueId v, const std::string& name) {
   if (b.peek().value(v).name.empty()) b.set_name(v, name);
 }
 
-ValueRef make_known(std::string_view name, Known k, expr::Context& ctx, const LocPtr& loc) {
-  auto v = std::make_shared<Value>();
-  v->name = name;
-  graph::Shape shape;
-  for (int64_t d : k.shape) shape.push_back(ctx.constant(d));
-  v->type = graph::make_tensor_type(k.dtype, std::move(shape));
-  v->known = std::make_shared<Known>(std::move(k));
-  v->loc = loc;
-  return v;
-}
-
 // A body may declare its scalars with one axis.
 std::vector<int64_t> declared_shape(const ValueInfoProto& v) {
   return v.type.has_shape && v.type.shape.size() == 1 ? std::vector<int64_t>{1} : std::vector<int64_t>{};
@@ -250,19 +239,14 @@ class LoopImport {
   // stand in `given`.
   std::vector<ValueRef> inputs(Dim index, const Values& params, const std::vector<ValueRef>& given = {}) {
     std::vector<ValueRef> out;
-    out.push_back(make_known(body_.inputs[0].name,
-                             Known{DType::I64, declared_shape(body_.inputs[0]), {Element::make_int(index + peeled_)}}, ctx(),
-                             c_.loc));
-    out.push_back(make_known(body_.inputs[1].name,
-                             Known{DType::Bool, declared_shape(body_.inputs[1]), {Element::make_int(c_.num(1))}}, ctx(),
-                             c_.loc));
+    auto add = [&](const ValueInfoProto& input, DType t, Dim value) {
+      out.push_back(known_value(c_, Known{t, declared_shape(input), {Element::make_int(value)}}, input.name));
+    };
+    add(body_.inputs[0], DType::I64, index + peeled_);
+    add(body_.inputs[1], DType::Bool, c_.num(1));
     out.insert(out.end(), given.begin(), given.end());
     for (size_t i = given.size(); i < carried_; ++i) {
-      auto v = std::make_shared<Value>();
-      v->name = body_.inputs[2 + i].name;
-      v->id = params[i];
-      v->type = c_.state().builder.peek().value(params[i]).type;
-      v->loc = c_.loc;
+      ValueRef v = value_of(c_, params[i], body_.inputs[2 + i].name);
       c_.state().builder.set_name(v->id, v->name);
       if (known_[i]) v->known = std::make_shared<Known>(at(i, index));
       out.push_back(std::move(v));
@@ -315,11 +299,7 @@ class LoopImport {
 
   void bind(const ops::LoopValues& loop) {
     for (size_t k = 0; k < c_.output_count(); ++k) {
-      auto v = std::make_shared<Value>();
-      v->name = c_.node.outputs[k];
-      v->id = k < carried_ ? loop.carried[k] : loop.scans[k - carried_];
-      v->type = c_.state().builder.peek().value(v->id).type;
-      v->loc = c_.loc;
+      ValueRef v = value_of(c_, k < carried_ ? loop.carried[k] : loop.scans[k - carried_], c_.node.outputs[k]);
       if (k < carried_ && known_[k]) v->known = std::make_shared<Known>(at(k, loop.count));
       name_new(c_.state().builder, v->id, v->name);
       importer_.bind(c_.node, k, std::move(v), scope_);

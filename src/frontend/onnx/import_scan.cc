@@ -82,24 +82,15 @@ class ScanImport {
     return ops::LoopValues{{values->begin(), scans}, {scans, values->end()}, c_.num(0)};
   }
 
-  ValueRef make_value(std::string_view name, ValueId id) {
-    auto v = std::make_shared<Value>();
-    v->name = name;
-    v->id = id;
-    v->type = c_.state().builder.peek().value(id).type;
-    v->loc = c_.loc;
-    return v;
-  }
-
   Result<ops::LoopBody> run_step(const Sequence& s, Dim index, const Values& params) {
     std::vector<ValueRef> inputs;
     for (size_t k = 0; k < states_; ++k) {
-      inputs.push_back(make_value(body_.inputs[k].name, params[k]));
+      inputs.push_back(value_of(c_, params[k], body_.inputs[k].name));
       c_.state().builder.set_name(params[k], inputs.back()->name);
     }
     for (size_t k = 0; k < xs_; ++k) {
       Dim at = reversed_[k] ? s.length - 1 - index : index;
-      inputs.push_back(make_value(body_.inputs[states_ + k].name, TRY(entry(s.xs[k], s.axes[k], at))));
+      inputs.push_back(value_of(c_, TRY(entry(s.xs[k], s.axes[k], at)), body_.inputs[states_ + k].name));
     }
     std::vector<ValueRef> outputs = TRY(importer_.run_body(c_, body_, std::move(inputs), scope_));
     ops::LoopBody body;
@@ -214,7 +205,7 @@ class ScanImport {
     // A loop that runs no iteration gives values that have names.
     graph::FunctionBuilder& b = c_.state().builder;
     if (b.peek().value(id).name.empty()) b.set_name(id, std::string(c_.node.outputs[k]));
-    importer_.bind(c_.node, k, make_value(c_.node.outputs[k], id), scope_);
+    importer_.bind(c_.node, k, value_of(c_, id, c_.node.outputs[k]), scope_);
   }
 
   Importer& importer_;

@@ -108,7 +108,7 @@ class SequenceMapImport {
       if (!is_sequence(i) || graph::element_of(c_.value(i).type).rank != graph::Rank::None) continue;
       // There are no elements, ever.
       for (size_t k = 0; k < c_.output_count(); ++k)
-        importer_.bind(c_.node, k, make_value(c_.node.outputs[k], spec.init[k]), scope_);
+        importer_.bind(c_.node, k, value_of(c_, spec.init[k], c_.node.outputs[k]), scope_);
       return ok();
     }
     ops::LoopValues loop = TRY(ops::append_loop(
@@ -121,7 +121,7 @@ class SequenceMapImport {
         },
         c_.loc));
     for (size_t k = 0; k < c_.output_count(); ++k)
-      importer_.bind(c_.node, k, make_value(c_.node.outputs[k], loop.carried[k]), scope_);
+      importer_.bind(c_.node, k, value_of(c_, loop.carried[k], c_.node.outputs[k]), scope_);
     return ok();
   }
 
@@ -133,22 +133,13 @@ class SequenceMapImport {
         continue;
       }
       ValueId element = TRY(c_.append("seq.at", Attrs{{"position", index}}, {c_.in(i)}));
-      inputs.push_back(make_value(body_.inputs[i].name, element));
+      inputs.push_back(value_of(c_, element, body_.inputs[i].name));
     }
     std::vector<ValueRef> given = TRY(importer_.run_body(c_, body_, std::move(inputs), scope_));
     ops::LoopBody body;
     for (size_t k = 0; k < params.size(); ++k)
       body.carried.push_back(TRY(c_.append("seq.insert", {}, {params[k], materialise(c_.state(), *given[k])})));
     return body;
-  }
-
-  ValueRef make_value(std::string_view name, ValueId id) {
-    auto v = std::make_shared<Value>();
-    v->name = name;
-    v->id = id;
-    v->type = c_.state().builder.peek().value(id).type;
-    v->loc = c_.loc;
-    return v;
   }
 
   Importer& importer_;

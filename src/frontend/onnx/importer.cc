@@ -21,19 +21,13 @@ constexpr int64_t kMaxImported = 4'000'000;
 // How many nodes of one unsupported operator a message names.
 constexpr size_t kShownNodes = 8;
 
-graph::Type known_type(const Known& k, expr::Context& ctx) {
-  graph::Shape shape;
-  for (int64_t d : k.shape) shape.push_back(ctx.constant(d));
-  return graph::make_tensor_type(k.dtype, std::move(shape));
-}
+}  // namespace
 
 std::vector<std::string_view> output_names(const GraphProto& g) {
   std::vector<std::string_view> out;
   for (const ValueInfoProto& v : g.outputs) out.push_back(v.name);
   return out;
 }
-
-}  // namespace
 
 ValueRef Scope::find(std::string_view name) const {
   for (const Scope* s = this; s != nullptr; s = s->parent) {
@@ -263,12 +257,8 @@ void Importer::convert(const Row& row, Conversion& c, Frame& frame, size_t index
     auto folded = row.fold(c);
     if (folded && !c.attr_error()) {
       for (size_t k = 0; k < folded->size(); ++k) {
-        auto v = std::make_shared<Value>();
-        if (k < c.output_count()) v->name = c.node.outputs[k];
-        v->type = known_type((*folded)[k], *ctx_);
-        v->known = std::make_shared<Known>(std::move((*folded)[k]));
-        v->loc = c.loc;
-        bind(c.node, k, std::move(v), scope);
+        const std::string_view name = k < c.output_count() ? c.node.outputs[k] : std::string_view();
+        bind(c.node, k, known_value(c, std::move((*folded)[k]), name), scope);
       }
       return;
     }
@@ -286,12 +276,7 @@ void Importer::convert(const Row& row, Conversion& c, Frame& frame, size_t index
       report(c.fail("unsupported-output", "its output '" + std::string(c.node.outputs[k]) + "' is not supported"));
       return bind_broken(c.node, scope);
     }
-    auto v = std::make_shared<Value>();
-    v->name = c.node.outputs[k];
-    v->id = out.value()[k];
-    v->type = state_.builder.peek().value(v->id).type;
-    v->loc = c.loc;
-    bind(c.node, k, std::move(v), scope);
+    bind(c.node, k, value_of(c, out.value()[k], c.node.outputs[k]), scope);
   }
 }
 

@@ -43,6 +43,7 @@ struct Frame {
   // The outputs are the model's.
   bool gives_results = false;
 };
+std::vector<std::string_view> output_names(const GraphProto& g);
 
 class Importer {
  public:

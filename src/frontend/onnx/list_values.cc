@@ -4,21 +4,7 @@
 
 namespace pliant::frontend::onnx {
 
-ValueRef make_value(Conversion& c, ValueId id) {
-  auto v = std::make_shared<Value>();
-  v->id = id;
-  v->type = c.state().builder.peek().value(id).type;
-  v->loc = c.loc;
-  return v;
-}
-
-ValueRef make_known(Conversion& c, DType t, int64_t n) {
-  auto v = std::make_shared<Value>();
-  v->known = std::make_shared<Known>(onnx::make_known(t, {}, {c.num(n)}));
-  v->type = graph::make_tensor_type(t, {});
-  v->loc = c.loc;
-  return v;
-}
+ValueRef make_known(Conversion& c, DType t, int64_t n) { return known_value(c, make_known(t, {}, {c.num(n)})); }
 
 ValueRef make_parts(Conversion& c, graph::Type type, Parts parts) {
   auto v = std::make_shared<Value>();

@@ -6,11 +6,10 @@ namespace pliant::frontend::onnx {
 
 using Refs = Result<std::vector<ValueRef>>;
 
-ValueRef make_value(Conversion& c, ValueId id);
 ValueRef make_known(Conversion& c, DType t, int64_t n);  // a scalar
 ValueRef make_parts(Conversion& c, graph::Type type, Parts parts);
 inline Refs one(ValueRef v) { return std::vector<ValueRef>{std::move(v)}; }
-inline Refs one(Conversion& c, ValueId id) { return one(make_value(c, id)); }
+inline Refs one(Conversion& c, ValueId id) { return one(value_of(c, id)); }
 
 // The parts of input i, or null.
 inline const Parts* parts(Conversion& c, size_t i) { return c.value(i).parts.get(); }
