@@ -46,7 +46,8 @@ def check_diagnostics():
     for source in [p for folder in ("src", "tools") for p in sorted((ROOT / folder).rglob("*")) if p.suffix in (".cc", ".h")]:
         own_messages = source.parts[len(ROOT.parts) + 1] in ("artifact", "runtime")  # whole sentences, without ids
         if not source.stem.endswith("_test") and not own_messages:
-            used |= set(re.findall(r'(?:make_error|fail|Diagnostic)[({]\s*"([a-z]+(?:-[a-z]+)*)"', source.read_text()))
+            used |= set(re.findall(r'(?:make_error|fail|report|error|Diagnostic)[({]\s*"([a-z]+(?:-[a-z]+)*)"', source.read_text()))
+            used |= set(re.findall(r'push_back\(\{"([a-z]+(?:-[a-z]+)+)"', source.read_text()))
     listed = set(re.findall(r"^\| `([a-z-]+)`", page, re.M))
     for name in sorted(used - listed):
         yield f"docs/errors.md: the id {name} is missing"
