@@ -30,6 +30,16 @@ pliant_load_options load_options(int threads, uint64_t memory_limit, uint32_t fl
   return options;
 }
 
+// The struct of the C interface that `read` fills in.
+template <class Struct, class Read>
+Struct filled(const Read& read) {
+  Struct out{};
+  out.struct_size = sizeof(out);
+  const pliant_status status = read(&out);
+  if (status != PLIANT_OK) throw_status(status, "");
+  return out;
+}
+
 // PLIANT_BOOL … of a DLPack type; negative when the runtime has none like it.
 int dtype_from(nb::dlpack::dtype t) {
   auto code = static_cast<nb::dlpack::dtype_code>(t.code);
@@ -151,10 +161,7 @@ Executable::Executable(const std::string& path, int threads, uint64_t memory_lim
 nb::list Executable::describe(size_t count, pliant_status (*read)(const pliant_model*, size_t, pliant_tensor_info*)) const {
   nb::list result;
   for (size_t i = 0; i < count; ++i) {
-    pliant_tensor_info info{};
-    info.struct_size = sizeof(info);
-    pliant_status status = read(model_.get(), i, &info);
-    if (status != PLIANT_OK) throw_status(status, "");
+    const auto info = filled<pliant_tensor_info>([&](auto* out) { return read(model_.get(), i, out); });
     nb::list shape;
     for (int32_t k = 0; k < info.rank; ++k) {
       if (info.sizes[k] >= 0) {
@@ -171,10 +178,7 @@ nb::list Executable::describe(size_t count, pliant_status (*read)(const pliant_m
 }
 
 nb::dict Executable::info() const {
-  pliant_model_info info{};
-  info.struct_size = sizeof(info);
-  pliant_status status = pliant_describe_model(model_.get(), &info);
-  if (status != PLIANT_OK) throw_status(status, "");
+  const auto info = filled<pliant_model_info>([&](auto* out) { return pliant_describe_model(model_.get(), out); });
   nb::dict d;
   d["model"] = info.model;
   d["producer"] = info.producer;
@@ -186,10 +190,7 @@ nb::dict Executable::info() const {
   d["digest"] = nb::bytes(info.digest, sizeof(info.digest));
   nb::dict symbols;
   for (size_t i = 0; i < pliant_symbol_count(model_.get()); ++i) {
-    pliant_symbol_info symbol{};
-    symbol.struct_size = sizeof(symbol);
-    status = pliant_describe_symbol(model_.get(), i, &symbol);
-    if (status != PLIANT_OK) throw_status(status, "");
+    const auto symbol = filled<pliant_symbol_info>([&](auto* out) { return pliant_describe_symbol(model_.get(), i, out); });
     symbols[symbol.name] = nb::make_tuple(symbol.min, symbol.max, symbol.multiple_of);
   }
   d["symbols"] = symbols;
@@ -197,10 +198,7 @@ nb::dict Executable::info() const {
 }
 
 nb::dict Executable::stats() const {
-  pliant_stats stats{};
-  stats.struct_size = sizeof(stats);
-  pliant_status status = pliant_read_stats(model_.get(), &stats);
-  if (status != PLIANT_OK) throw_status(status, "");
+  const auto stats = filled<pliant_stats>([&](auto* out) { return pliant_read_stats(model_.get(), out); });
   nb::dict d;
   d["runs"] = stats.runs;
   d["plan_hits"] = stats.plan_hits;
