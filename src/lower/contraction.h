@@ -48,7 +48,7 @@ struct Factors {
 loop::StmtPtr store_results(const te::TensorDef& sum, const std::vector<te::Tensor>& outputs, const Factors& f, Dim row,
                             Dim column, Scalar total);
 
-// The params of a kernel that reads a and b where they are, and writes the outputs.
+// The params of a kernel that reads a, b and what the epilogues need, and writes the outputs.
 void add_params(Signature& signature, const Factors& f, const std::vector<te::Tensor>& outputs);
 
 // How b is read in the inner loop.

@@ -362,16 +362,9 @@ Result<LoweredKernel> lower_tiles(const Problem& p, const StageList& list, const
   Dim panel_var = ctx.index_symbol("np", t.panels), column = ctx.index_symbol("c", ctx.constant(t.nr));
   t.panel = panel_var;
   TRY(prepare_operand(t, signature, column));
-  std::set<expr::TensorId> own{t.f.acc};
-  if (t.scratch) own.insert(t.scratch->id);
-  if (t.operand == Operand::Packed)
-    for (Scalar l : expr::loads_of(t.f.b)) own.insert(l->tensor);
-  signature.add_reads(t.f.a, own);
-  signature.add_reads(t.f.b, own);
-  signature.add_reads(t.panel_source, own);
-  for (const te::Tensor& o : outputs) own.insert(o->id);
-  for (Scalar v : t.f.values) signature.add_reads(v, own);
-  for (const te::Tensor& o : outputs) signature.add_write(o);
+  Factors reads = t.f;
+  if (t.scratch) reads.b = t.panel_source;
+  add_params(signature, reads, outputs);
 
   Blocking b = make_blocking(t);
   bool whole = ctx.divisible(t.f.col.extent, t.nr);
