@@ -1,6 +1,7 @@
 // Code generation: loop functions and shape programs to one native image.
 #pragma once
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "artifact/program.h"
@@ -16,12 +17,11 @@ struct Assignment {
   expr::Dim value;
   bool is_size = false;
 };
-// Fills slots by the assignments in order, where the values' symbols are read from the slots that `symbol_slots` gives
-// (indexed by symbol id, -1 for none).
+// Fills slots by the assignments in order, where the values' symbols are read from the slots that `symbol_slots` gives.
 struct ShapeFunction {
   std::string name;
   std::vector<Assignment> assignments;
-  std::vector<int32_t> symbol_slots;
+  std::unordered_map<expr::SymbolId, uint32_t> symbol_slots;
 };
 struct KernelSource {
   const loop::Function* function;

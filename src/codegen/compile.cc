@@ -63,11 +63,12 @@ Result<Compiled> compile(const std::vector<KernelSource>& kernels, const std::ve
                          expr::Context& ctx, const Target& target, const Options& options) {
   const int level = std::clamp(options.opt_level, 0, 3);
   // Kernels that differ only in names are one.
+  const BoundTrees bounds(ctx);
   std::map<std::string, size_t> known;
   std::vector<size_t> unique;  // indices of kernels
   std::vector<size_t> number_of(kernels.size());
   for (size_t i = 0; i < kernels.size(); ++i) {
-    auto [it, is_new] = known.try_emplace(fingerprint(kernels[i], ctx), unique.size());
+    auto [it, is_new] = known.try_emplace(fingerprint(kernels[i], bounds, ctx), unique.size());
     if (is_new) unique.push_back(i);
     number_of[i] = it->second;
   }

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <map>
 #include <unordered_map>
+#include <utility>
+
+#include "loop/walk.h"
 
 namespace pliant::codegen {
 
@@ -12,10 +15,15 @@ namespace {
 
 class Writer {
  public:
-  explicit Writer(expr::Context& ctx) : ctx_(ctx) {}
+  Writer(expr::Context& ctx, const BoundTrees& bounds) : ctx_(ctx), bounds_(bounds) {}
 
   std::string run(const KernelSource& source) {
     const loop::Function& f = *source.function;
+    own_ = source.ints;
+    loop::for_each(f.body, [&](const loop::Stmt& s) {
+      using loop::StmtKind;
+      if (s.kind == StmtKind::For || s.kind == StmtKind::Let || s.kind == StmtKind::While) own_.push_back(s.var);
+    });
     for (expr::SymbolId s : source.ints) symbol(s);
     word('|');
     for (const loop::Buffer& b : f.params) buffer(b);
@@ -39,7 +47,23 @@ class Writer {
     number(info.lo);
     number(info.hi);
     number(info.multiple_of);
-    if (info.upper) dim(*info.upper);
+    if (info.upper) bound(s);
+  }
+
+  // Of bounds of bounds, what they tell about the kernel's own symbols. Beyond kMostBounds the symbol itself stands for all
+  // that is known of it.
+  void bound(expr::SymbolId s) {
+    number(ctx_.range(ctx_.symbol_dim(s)).hi);
+    const std::optional<expr::Dim> upper = bounds_.nearest(s, own_);
+    if (!upper) return;
+    if (depth_ == kMostBounds) {
+      word('!');
+      number(s);
+      return;
+    }
+    ++depth_;
+    dim(*upper);
+    --depth_;
   }
 
   // Terms and factors are kept in the order of their making, which differs between equal kernels: they are written sorted.
@@ -144,8 +168,12 @@ class Writer {
     word('}');
   }
 
+  static constexpr int kMostBounds = 16;
   expr::Context& ctx_;
+  const BoundTrees& bounds_;
   std::string out_;
+  int depth_ = 0;                    // of bounds that are being written
+  std::vector<expr::SymbolId> own_;  // the kernel's symbols
   std::map<expr::SymbolId, size_t> symbols_;
   std::map<loop::BufferId, size_t> buffers_;
   std::unordered_map<const expr::ScalarNode*, size_t> scalars_;
@@ -153,6 +181,51 @@ class Writer {
 
 }  // namespace
 
-std::string fingerprint(const KernelSource& source, expr::Context& ctx) { return Writer(ctx).run(source); }
+BoundTrees::BoundTrees(expr::Context& ctx) : ctx_(ctx) {
+  const uint32_t n = ctx.symbol_count();
+  constexpr uint32_t kNone = UINT32_MAX;
+  // Children as lists through `sibling`, then numbered parents first.
+  std::vector<uint32_t> parent(n, kNone), child(n, kNone), sibling(n, kNone), roots;
+  for (uint32_t s = 0; s < n; ++s) {
+    const std::optional<expr::Dim>& upper = ctx.info(s).upper;
+    const std::optional<expr::SymbolId> by = upper ? upper->as_symbol() : std::nullopt;
+    if (!by) {
+      roots.push_back(s);
+      continue;
+    }
+    parent[s] = *by;
+    sibling[s] = std::exchange(child[*by], s);
+  }
+  root_.assign(n, kNone);
+  begin_.assign(n, 0);
+  end_.assign(n, 0);
+  uint32_t next = 0;
+  for (uint32_t root : roots) {
+    for (uint32_t s = root; s != kNone;) {
+      root_[s] = root;
+      begin_[s] = next++;
+      if (child[s] != kNone) {
+        s = child[s];
+        continue;
+      }
+      for (end_[s] = next; s != root && sibling[s] == kNone;) {
+        s = parent[s];
+        end_[s] = next;
+      }
+      s = s == root ? kNone : sibling[s];
+    }
+  }
+}
+
+std::optional<expr::Dim> BoundTrees::nearest(expr::SymbolId s, const std::vector<expr::SymbolId>& symbols) const {
+  std::optional<expr::SymbolId> found;
+  for (expr::SymbolId t : symbols)
+    if (t != s && begin_[t] < begin_[s] && begin_[s] < end_[t] && (!found || begin_[t] > begin_[*found])) found = t;
+  return found ? ctx_.symbol_dim(*found) : ctx_.info(root_[s]).upper;
+}
+
+std::string fingerprint(const KernelSource& source, const BoundTrees& bounds, expr::Context& ctx) {
+  return Writer(ctx, bounds).run(source);
+}
 
 }  // namespace pliant::codegen

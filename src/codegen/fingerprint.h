@@ -6,6 +6,20 @@
 
 namespace pliant::codegen {
 
-std::string fingerprint(const KernelSource& source, expr::Context& ctx);
+// The symbols that are upper bounds of other symbols, as trees. No symbol's facts change while it is used.
+class BoundTrees {
+ public:
+  explicit BoundTrees(expr::Context& ctx);
+  // The nearest of `symbols` that bounds `s`, itself or through others; where none does, the bound of the tree's root;
+  // nothing where that has none.
+  std::optional<expr::Dim> nearest(expr::SymbolId s, const std::vector<expr::SymbolId>& symbols) const;
+
+ private:
+  expr::Context& ctx_;
+  std::vector<expr::SymbolId> root_;
+  std::vector<uint32_t> begin_, end_;  // a tree's symbols have the numbers [begin, end) of its root
+};
+
+std::string fingerprint(const KernelSource& source, const BoundTrees& bounds, expr::Context& ctx);
 
 }  // namespace pliant::codegen

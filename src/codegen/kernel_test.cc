@@ -146,7 +146,7 @@ TEST(ShapeCode, FillsSlotsInOrder) {
   expr::Context ctx;
   const expr::Dim n = ctx.symbol({.name = "n"}), m = ctx.symbol({.name = "m"}), k = ctx.symbol({.name = "k"});
   ShapeFunction f{"f", {}, {}};
-  f.symbol_slots = {0, 1, 4};
+  f.symbol_slots = {{0, 0}, {1, 1}, {2, 4}};
   f.assignments = {{2, n * 2 + m},
                    {3, expr::floordiv(n - 7, 3)},
                    {4, expr::mod(n - 7, 3)},
@@ -172,7 +172,7 @@ TEST(ShapeCode, FillsSlotsInOrder) {
 TEST(ShapeCode, SizesThatOverflowAreTheLargest) {
   expr::Context ctx;
   const expr::Dim n = ctx.symbol({.name = "n"}), m = ctx.symbol({.name = "m"});
-  ShapeFunction f{"f", {}, {0, 1}};
+  ShapeFunction f{"f", {}, {{0, 0}, {1, 1}}};
   f.assignments = {{2, n * m, true},
                    {3, n * m * 4, true},
                    {4, expr::min(n * n, ctx.constant(3)), true},

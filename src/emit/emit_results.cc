@@ -29,12 +29,11 @@ void Emitter::finish_results() {
 }
 
 void Emitter::finish_tables() {
-  const std::vector<int32_t> symbols = slots_.symbol_slots();
   for (uint32_t p = first_program_; p < prog().shape_programs.size(); ++p) {
     codegen::ShapeFunction s;
     s.name = "shape_" + std::to_string(p);
     s.assignments = slots_.assignments(p - first_program_);
-    s.symbol_slots = symbols;
+    s.symbol_slots = slots_.symbol_slots(p - first_program_);
     prog().shape_programs[p].has_code = !s.assignments.empty();
     unit_.out.shapes.push_back(std::move(s));
   }

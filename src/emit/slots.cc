@@ -59,9 +59,11 @@ const std::vector<codegen::Assignment>& Slots::assignments(uint32_t epoch) {
   return assignments_[epoch];
 }
 
-std::vector<int32_t> Slots::symbol_slots() const {
-  std::vector<int32_t> out(ctx_.symbol_count(), -1);
-  for (const auto& [s, known] : by_symbol_) out[s] = static_cast<int32_t>(known.slot);
+std::unordered_map<SymbolId, uint32_t> Slots::symbol_slots(uint32_t epoch) const {
+  std::unordered_map<SymbolId, uint32_t> out;
+  if (epoch >= assignments_.size()) return out;
+  for (const codegen::Assignment& a : assignments_[epoch])
+    for (SymbolId s : expr::symbols_of(a.value)) out[s] = by_symbol_.at(s).slot;
   return out;
 }
 

@@ -32,9 +32,9 @@ class Slots {
   uint32_t holding(Dim d);
   uint32_t epoch_of(Dim d) const;
   uint32_t count() const { return next_; }
-  // The assignments of one epoch's shape program, in order of use, and the slots of the symbols.
+  // The assignments of one epoch's shape program, in order of use, and the slots of the symbols in them.
   const std::vector<codegen::Assignment>& assignments(uint32_t epoch);
-  std::vector<int32_t> symbol_slots() const;
+  std::unordered_map<SymbolId, uint32_t> symbol_slots(uint32_t epoch) const;
 
  private:
   expr::Context& ctx_;

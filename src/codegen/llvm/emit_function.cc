@@ -155,9 +155,10 @@ void Emitter::emit_shape(const ShapeFunction& source, const std::string& symbol)
   Value* slots = function_->getArg(0);
   auto slot = [&](uint64_t i) { return b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), slots, i); };
   read_symbol_ = [&](expr::SymbolId s) -> Value* {
-    const int32_t from = s < source.symbol_slots.size() ? source.symbol_slots[s] : -1;
-    PLIANT_CHECK(from >= 0) << "shape function " << source.name << " reads " << ctx_.info(s).name << ", which has no slot";
-    return b_.CreateLoad(b_.getInt64Ty(), slot(static_cast<uint64_t>(from)), ctx_.info(s).name);
+    const auto from = source.symbol_slots.find(s);
+    PLIANT_CHECK(from != source.symbol_slots.end())
+        << "shape function " << source.name << " reads " << ctx_.info(s).name << ", which has no slot";
+    return b_.CreateLoad(b_.getInt64Ty(), slot(from->second), ctx_.info(s).name);
   };
   // Each assignment reads its slots anew: an earlier one may have filled them. No arithmetic is shared between two.
   for (const Assignment& a : source.assignments) {

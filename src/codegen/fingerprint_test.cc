@@ -1,0 +1,82 @@
+#include "codegen/fingerprint.h"
+
+#include <gtest/gtest.h>
+
+namespace pliant::codegen {
+namespace {
+
+// Kernels over symbols whose facts the tests choose.
+class FingerprintTest : public ::testing::Test {
+ protected:
+  expr::Dim symbol(const std::string& name, std::optional<expr::Dim> upper = {}) {
+    expr::SymbolInfo info{.name = name};
+    info.upper = upper;
+    if (upper) info.hi = ctx.range(*upper).hi;
+    return ctx.symbol(std::move(info));
+  }
+  // Copies `to` elements out of `from`.
+  std::string print_of(const std::string& from, const std::string& to) {
+    const std::string i = "i" + std::to_string(kernels_++);
+    auto f = loop::parse("kernel k(%x: f32[" + from + "], %y: f32[" + to + "] out) { for " + i + " in " + to + " { %y[" + i +
+                             "] = %x[" + i + "] } }",
+                         ctx);
+    EXPECT_TRUE(f.ok());
+    const loop::Function function = f.take();
+    return fingerprint({&function, loop::free_symbols(function)}, BoundTrees(ctx), ctx);
+  }
+  expr::Context ctx;
+
+ private:
+  int kernels_ = 0;
+};
+
+TEST_F(FingerprintTest, BoundsOfOtherKernelsSymbolsDoNotCount) {
+  expr::Dim above = symbol("n");
+  for (int i = 0; i < 1000; ++i) above = symbol("m" + std::to_string(i), above);
+  const std::string first = print_of("m0", "m1");
+  EXPECT_EQ(print_of("m1", "m2"), first);
+  EXPECT_EQ(print_of("m998", "m999"), first);
+  // Through symbols that are not the kernel's.
+  EXPECT_EQ(print_of("m3", "m7"), first);
+  EXPECT_LT(print_of("m1", "m999").size(), 2 * first.size());
+}
+
+TEST_F(FingerprintTest, BoundsWithinTheKernelCount) {
+  const expr::Dim n = symbol("n"), m = symbol("m", n);
+  symbol("l", m);
+  symbol("other");
+  EXPECT_NE(print_of("n", "m"), print_of("m", "n"));
+  EXPECT_NE(print_of("n", "m"), print_of("other", "m"));
+  EXPECT_EQ(print_of("n", "m"), print_of("n", "l"));
+}
+
+TEST_F(FingerprintTest, NumbersThatBoundAreKnownThroughOthers) {
+  const expr::Dim n = symbol("n");
+  expr::SymbolInfo few{.name = "few", .hi = 8};
+  symbol("a", symbol("b", ctx.symbol(std::move(few))));
+  symbol("c", symbol("d", n));
+  EXPECT_NE(print_of("b", "a"), print_of("d", "c"));
+}
+
+TEST_F(FingerprintTest, BoundsThatAreExpressions) {
+  const expr::Dim n = symbol("n");
+  expr::Dim above = n;
+  for (int i = 0; i < 100; ++i) above = symbol("m" + std::to_string(i), above + 1);
+  EXPECT_EQ(print_of("n", "m0"), print_of("n", "m0"));
+  EXPECT_NE(print_of("n", "m0"), print_of("n", "m1"));
+  EXPECT_NE(print_of("n", "m80"), print_of("n", "m81"));
+}
+
+TEST_F(FingerprintTest, AnIndexThatBoundsAnother) {
+  auto text = [](const std::string& inner) {
+    expr::Context other;
+    auto f = loop::parse("kernel k(%y: f32[n, n] out) { for i in n { for j in " + inner + " { %y[i, j] = 1f32 } } }", other);
+    EXPECT_TRUE(f.ok());
+    const loop::Function function = f.take();
+    return fingerprint({&function, loop::free_symbols(function)}, BoundTrees(other), other);
+  };
+  EXPECT_NE(text("i + 1"), text("n"));
+}
+
+}  // namespace
+}  // namespace pliant::codegen
