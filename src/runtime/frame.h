@@ -29,6 +29,13 @@ struct FunctionCode {
   uint32_t param_count = 0, result_count = 0;
   uint32_t list_count = 0;
   std::vector<std::vector<uint32_t>> epochs;  // the buffers of each epoch, counted from first_buffer
+  // The instructions at which some buffer of an epoch lives, and the last of these of kLivesOfGroup epochs in a row.
+  struct Life {
+    uint32_t first = UINT32_MAX, last = 0;
+  };
+  static constexpr uint32_t kLivesOfGroup = 64;
+  std::vector<Life> lives;
+  std::vector<uint32_t> last_of_group;
   uint64_t frame_bytes = 0;
 };
 
@@ -43,6 +50,7 @@ struct Frame {
   // For each epoch the number of its placement, 0 where it is not planned. Equal numbers mean equal places of the buffers of
   // that epoch and of those planned before it.
   uint64_t* planned = nullptr;
+  uint32_t planned_end = 0;  // none from here on is planned
   GrowBlock** grows = nullptr;
   Operand* params = nullptr;
   Operand* results = nullptr;

@@ -50,6 +50,20 @@ pliant_status resolve_externs(Model& m) {
   return PLIANT_OK;
 }
 
+void describe_lives(const Program& p, FunctionCode& f) {
+  f.lives.resize(f.epochs.size());
+  f.last_of_group.resize(f.epochs.size() / FunctionCode::kLivesOfGroup + 1);
+  for (size_t e = 0; e < f.epochs.size(); ++e) {
+    FunctionCode::Life& life = f.lives[e];
+    for (uint32_t b : f.epochs[e]) {
+      life.first = std::min(life.first, p.buffers[f.first_buffer + b].first);
+      life.last = std::max(life.last, p.buffers[f.first_buffer + b].last);
+    }
+    uint32_t& last = f.last_of_group[e / FunctionCode::kLivesOfGroup];
+    last = std::max(last, life.last);
+  }
+}
+
 FunctionCode describe_code(const Program& p, const artifact::CodeScope& scope) {
   FunctionCode f;
   f.first = scope.first;
@@ -65,6 +79,7 @@ FunctionCode describe_code(const Program& p, const artifact::CodeScope& scope) {
     const uint32_t epoch = p.buffers[f.first_buffer + b].epoch;
     if (epoch < f.epochs.size()) f.epochs[epoch].push_back(b);
   }
+  describe_lives(p, f);
   f.list_count = scope.list_count;
   f.frame_bytes = round_up(sizeof(Frame) + sizeof(int64_t) * f.slot_count + sizeof(Placement) * f.buffer_count +
                                sizeof(uint64_t) * f.epochs.size() + sizeof(GrowBlock*) * f.grow_count +

@@ -41,6 +41,29 @@ pliant_status over_limit(const Model& model, const State& state, const Frame& fr
               frame.buffers[largest].bytes);
 }
 
+// The buffers of earlier epochs that live together with some of this one's.
+void add_neighbours(const Model& model, const Frame& frame, uint32_t epoch, std::vector<Interval>& work) {
+  constexpr uint32_t kGroup = FunctionCode::kLivesOfGroup;
+  const FunctionCode& code = *frame.code;
+  const FunctionCode::Life life = code.lives[epoch];
+  for (uint32_t e = 0; e < epoch; ++e) {
+    if (e % kGroup == 0 && code.last_of_group[e / kGroup] < life.first) {
+      e += kGroup - 1;
+      continue;
+    }
+    if (frame.planned[e] == 0 || code.lives[e].last < life.first || life.last < code.lives[e].first) continue;
+    for (uint32_t b : code.epochs[e]) {
+      const BufferDesc& desc = model.program.buffers[code.first_buffer + b];
+      if (desc.last < life.first || life.last < desc.first) continue;
+      work.push_back({frame.buffers[b].bytes, desc.first, desc.last, frame.buffers[b].offset - frame.arena_begin, true});
+    }
+  }
+}
+
+// Among more placed buffers than these, gaps are not looked for: those of the epoch lie above all of them. Else the time of
+// many epochs whose buffers all live on would grow with the square of their number and more.
+constexpr size_t kMostNeighbours = 512;
+
 // Plans from the sizes in `cache`, around the placed buffers of earlier epochs.
 void plan(const Model& model, State& state, const Frame& frame, uint32_t epoch, EpochCache& cache) {
   std::vector<Interval>& work = state.planner_work;
@@ -48,14 +71,14 @@ void plan(const Model& model, State& state, const Frame& frame, uint32_t epoch, 
   const std::vector<uint32_t>& ids = frame.code->epochs[epoch];
   auto desc = [&](uint32_t b) -> const BufferDesc& { return model.program.buffers[frame.code->first_buffer + b]; };
   for (size_t i = 0; i < ids.size(); ++i) work.push_back({cache.sizes[i], desc(ids[i]).first, desc(ids[i]).last, 0, false});
-  for (uint32_t e = 0; e < epoch; ++e) {
-    if (frame.planned[e] == 0) continue;
-    for (uint32_t b : frame.code->epochs[e])
-      work.push_back(
-          {frame.buffers[b].bytes, desc(b).first, desc(b).last, frame.buffers[b].offset - frame.arena_begin, true});
+  add_neighbours(model, frame, epoch, work);
+  uint64_t above = 0;
+  if (work.size() - ids.size() > kMostNeighbours) {
+    for (size_t i = ids.size(); i < work.size(); ++i) above = std::max(above, work[i].offset + work[i].bytes);
+    work.resize(ids.size());
   }
-  cache.top = state.planner.place(work);
-  for (size_t i = 0; i < ids.size(); ++i) cache.offsets[i] = work[i].offset;
+  cache.top = above + state.planner.place(work);
+  for (size_t i = 0; i < ids.size(); ++i) cache.offsets[i] = above + work[i].offset;
   cache.number = ++state.placements;
 }
 
@@ -94,7 +117,7 @@ pliant_status place_epoch(const Model& model, State& state, Frame& frame, uint32
   const std::vector<uint32_t>& ids = frame.code->epochs[epoch];
   EpochCache& cache = state.epochs[frame.function][epoch];
   const uint64_t end = frame.arena_end;
-  for (size_t e = epoch; e < frame.code->epochs.size(); ++e) frame.planned[e] = 0;
+  for (uint32_t e = epoch; e < frame.planned_end; ++e) frame.planned[e] = 0;
   uint64_t before = 0;
   for (uint32_t e = epoch; e > 0 && before == 0; --e) before = frame.planned[e - 1];
   std::vector<uint64_t>& sizes = state.planner_sizes;
@@ -107,6 +130,7 @@ pliant_status place_epoch(const Model& model, State& state, Frame& frame, uint32
   }
   for (size_t i = 0; i < ids.size(); ++i) frame.buffers[ids[i]] = {frame.arena_begin + cache.offsets[i], cache.sizes[i]};
   frame.planned[epoch] = cache.number;
+  frame.planned_end = epoch + 1;
   frame.arena_end = std::max(end, frame.arena_begin + cache.top);
   if (frame.arena_end > kMostBytes)
     return fail(PLIANT_OUT_OF_MEMORY, "no memory for %" PRIu64 " bytes of intermediate tensors", frame.arena_end);

@@ -89,6 +89,7 @@ class Run {
     std::copy(plan.slots.begin(), plan.slots.end(), state_.slots.begin());
     std::copy(plan.buffers.begin(), plan.buffers.end(), state_.buffers.begin());
     std::copy(plan.planned.begin(), plan.planned.end(), state_.planned.begin());
+    state_.entry.planned_end = static_cast<uint32_t>(plan.planned.size());
     state_.entry.arena_end = plan.arena_bytes;
   }
 
@@ -116,6 +117,7 @@ class Run {
     std::fill(state_.slots.begin(), state_.slots.end(), 0);
     std::copy(state_.key.begin(), state_.key.end(), state_.slots.begin());
     std::fill(state_.planned.begin(), state_.planned.end(), 0);
+    frame.planned_end = 0;
     frame.arena_end = 0;
     plan.prepared.clear();
     plan.slices = 1;
