@@ -124,12 +124,22 @@ void Emitter::add_check(uint32_t epoch, const graph::Obligation& o) {
 }
 
 void Emitter::add_obligations(uint32_t epoch) {
-  for (size_t i = 0; i < f_.obligations.size(); ++i) {
+  std::vector<size_t> ready;
+  auto ask = [&](size_t i) {
     const graph::Obligation& o = f_.obligations[i];
-    if (required_.count(i) || !all_known(o.a) || !all_known(o.b)) continue;
-    required_.insert(i);
-    add_check(epoch, o);
+    std::optional<expr::SymbolId> unknown = first_unknown(o.a);
+    if (!unknown) unknown = first_unknown(o.b);
+    (unknown ? waiting_[*unknown] : ready).push_back(i);
+  };
+  for (size_t i = 0; !waits_ && i < f_.obligations.size(); ++i) ask(i);
+  waits_ = true;
+  for (; waited_for_ < slots_.known().size(); ++waited_for_) {
+    auto waiting = waiting_.extract(slots_.known()[waited_for_]);
+    if (waiting.empty()) continue;
+    for (size_t i : waiting.mapped()) ask(i);
   }
+  std::sort(ready.begin(), ready.end());
+  for (size_t i : ready) add_check(epoch, f_.obligations[i]);
 }
 
 void Emitter::start_epoch(uint32_t epoch) {
@@ -141,10 +151,10 @@ void Emitter::start_epoch(uint32_t epoch) {
 
 void Emitter::begin_epoch() { start_epoch(new_epoch()); }
 
-bool Emitter::all_known(Dim d) const {
+std::optional<expr::SymbolId> Emitter::first_unknown(Dim d) const {
   for (expr::SymbolId s : expr::symbols_of(d))
-    if (!slots_.knows(s)) return false;
-  return true;
+    if (!slots_.knows(s)) return s;
+  return std::nullopt;
 }
 bool Emitter::all_known(const TensorType& t) const {
   return std::all_of(t.shape.begin(), t.shape.end(), [&](Dim d) { return all_known(d); });

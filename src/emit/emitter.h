@@ -81,7 +81,8 @@ class Emitter {
   void start_epoch(uint32_t epoch);
   void add_obligations(uint32_t epoch);
   void add_check(uint32_t epoch, const graph::Obligation& o);
-  bool all_known(Dim d) const;
+  std::optional<expr::SymbolId> first_unknown(Dim d) const;
+  bool all_known(Dim d) const { return !first_unknown(d); }
   bool all_known(const TensorType& t) const;
 
   // Storage.
@@ -212,7 +213,10 @@ class Emitter {
     std::set<uint32_t> outer_buffers;
   };
   std::vector<OpenLoop> open_loops_;
-  std::set<size_t> required_;  // obligations that have been emitted
+  // Obligations by a symbol that they wait for; of how many known symbols no obligation waits any more.
+  std::map<expr::SymbolId, std::vector<size_t>> waiting_;
+  size_t waited_for_ = 0;
+  bool waits_ = false;
   std::map<ValueId, uint32_t> lists_;
   std::set<ValueId> shared_lists_;                     // params whose register is that of what they become
   std::vector<uint32_t> uses_;                         // of each value, by nodes and results

@@ -7,8 +7,12 @@ namespace pliant::emit {
 uint32_t Slots::add_symbol(SymbolId s, uint32_t epoch) {
   auto it = by_symbol_.find(s);
   if (it != by_symbol_.end()) return it->second.slot;
-  by_symbol_[s] = {next_, epoch};
+  define(s, next_, epoch);
   return next_++;
+}
+
+void Slots::define(SymbolId s, uint32_t slot, uint32_t epoch) {
+  if (by_symbol_.insert_or_assign(s, Known{slot, epoch}).second) known_.push_back(s);
 }
 
 uint32_t Slots::epoch_of(Dim d) const {

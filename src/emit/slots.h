@@ -21,8 +21,10 @@ class Slots {
   // A slot that code fills by itself.
   uint32_t add() { return next_++; }
   // From epoch `epoch` on the symbol is what `slot` holds.
-  void define(SymbolId s, uint32_t slot, uint32_t epoch) { by_symbol_[s] = {slot, epoch}; }
+  void define(SymbolId s, uint32_t slot, uint32_t epoch);
   bool knows(SymbolId s) const { return by_symbol_.count(s) != 0; }
+  // In the order in which they became known.
+  const std::vector<SymbolId>& known() const { return known_; }
   // The value of `d`: an immediate, a symbol's slot, or a slot of the shape program of its epoch. Unknown symbols are a
   // PLIANT_CHECK.
   artifact::Int of(Dim d);
@@ -43,6 +45,7 @@ class Slots {
     uint32_t slot, epoch;
   };
   std::unordered_map<SymbolId, Known> by_symbol_;
+  std::vector<SymbolId> known_;
   struct Computed {
     uint32_t epoch, slot;
     size_t index;  // into the assignments of the epoch

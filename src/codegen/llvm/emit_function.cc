@@ -150,6 +150,10 @@ void Emitter::emit_kernel(const KernelSource& source, const std::string& symbol)
   finish_alias_scopes();
 }
 
+namespace {
+constexpr size_t kLongSum = 8;  // terms
+}  // namespace
+
 void Emitter::emit_shape(const ShapeFunction& source, const std::string& symbol) {
   begin_function(symbol, llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy()}, false));
   Value* slots = function_->getArg(0);
@@ -160,11 +164,22 @@ void Emitter::emit_shape(const ShapeFunction& source, const std::string& symbol)
         << "shape function " << source.name << " reads " << ctx_.info(s).name << ", which has no slot";
     return b_.CreateLoad(b_.getInt64Ty(), slot(from->second), ctx_.info(s).name);
   };
-  // Each assignment reads its slots anew: an earlier one may have filled them. No arithmetic is shared between two.
+  // Each assignment reads its slots anew: an earlier one may have filled them. Arithmetic is shared only with the last long
+  // sum, so that the sums of ever more terms that the parts of a long concatenation begin at take few operations each.
+  const Assignment* sum = nullptr;
+  Value *sum_value = nullptr, *sum_overflow = nullptr;
   for (const Assignment& a : source.assignments) {
+    const bool is_long = a.value->terms.size() > kLongSum;
+    expr::Dim rest = a.value;
+    if (is_long && sum != nullptr && sum->is_size == a.is_size) rest = a.value - sum->value;
+    const bool continues = rest->terms.size() * 2 < a.value->terms.size();
     hoist_->watch(a.is_size);
-    Value* v = uniform_dim(a.value);
-    if (Value* overflow = hoist_->overflow()) v = b_.CreateSelect(overflow, hoist_->constant(INT64_MAX), v);
+    Value* v = uniform_dim(continues ? rest : a.value);
+    if (continues) v = hoist_->add(sum_value, v);
+    Value* overflow = hoist_->overflow();
+    if (continues && sum_overflow != nullptr) overflow = overflow ? b_.CreateOr(overflow, sum_overflow) : sum_overflow;
+    if (is_long) sum = &a, sum_value = v, sum_overflow = overflow;
+    if (overflow) v = b_.CreateSelect(overflow, hoist_->constant(INT64_MAX), v);
     b_.CreateStore(v, slot(a.slot));
   }
   b_.CreateRetVoid();

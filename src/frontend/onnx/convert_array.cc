@@ -5,9 +5,22 @@
 namespace pliant::frontend::onnx {
 namespace {
 
+// More inputs than these are joined in groups first: where each lies in the result is a sum over those before it.
+constexpr size_t kMostJoined = 64;
+
 Result<Values> concat(Conversion& c) {
-  if (c.input_count() == 1) return Values{c.in(0)};
-  return Values{TRY(c.append("array.concat", Attrs{{"axis", c.int_attr("axis", 1)}}, c.all_inputs()))};
+  std::vector<ValueId> parts = c.all_inputs();
+  const Attrs attrs{{"axis", c.int_attr("axis", 1)}};
+  while (parts.size() > 1) {
+    std::vector<ValueId> joined;
+    for (size_t i = 0; i < parts.size(); i += kMostJoined) {
+      std::vector<ValueId> group(parts.begin() + static_cast<std::ptrdiff_t>(i),
+                                 parts.begin() + static_cast<std::ptrdiff_t>(std::min(i + kMostJoined, parts.size())));
+      joined.push_back(group.size() == 1 ? group[0] : TRY(c.append("array.concat", attrs, std::move(group))));
+    }
+    parts = std::move(joined);
+  }
+  return Values{parts[0]};
 }
 
 // The sizes of equal parts. Before opset 18 they had to be equal; since then the last ones may be smaller.
