@@ -7,6 +7,8 @@
 
 #include <cmath>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <random>
@@ -250,5 +252,22 @@ class Kernel {
 
   std::vector<std::pair<expr::SymbolId, int64_t>> bound_;
 };
+
+// The lines of assembly that a kernel becomes on a target. A block of it begins where a line begins with a dot.
+inline std::vector<std::string> assembly_of(const std::string& text, const std::string& target) {
+  const std::string test = ::testing::UnitTest::GetInstance()->current_test_info()->name();
+  const std::filesystem::path dir = std::filesystem::path(::testing::TempDir()) / ("pliant_codegen_" + test);
+  std::filesystem::create_directories(dir);
+  expr::Context ctx;
+  const loop::Function f = loop::parse(text, ctx).take();
+  Options options;
+  options.dump_dir = dir.string();
+  EXPECT_TRUE(compile({{&f, loop::free_symbols(f)}}, {}, ctx, *find_target(target), options).ok());
+  std::ifstream in(dir / "kernels0.s");
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(std::move(line));
+  std::filesystem::remove_all(dir);
+  return lines;
+}
 
 }  // namespace pliant::codegen
