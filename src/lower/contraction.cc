@@ -10,6 +10,7 @@
 #include "lower/padding.h"
 #include "lower/stage_kernels.h"
 #include "lower/strip.h"
+#include "lower/temporaries.h"
 #include "lower/tile.h"
 
 namespace pliant::lower {
@@ -169,8 +170,7 @@ Status lower_product(const Problem& p, const StageList& list, const Stage& s, co
     body = padded->body;
     Stage copy{padded->padded, padded->padded->body, {}, {}, false};
     local.add(padded->padded);
-    temporaries[padded->padded->id] = static_cast<int32_t>(out.temporaries.size());
-    out.temporaries.push_back({padded->padded->dtype, padded->padded->shape});
+    add_temporary(padded->padded, temporaries, out);
     out.kernels.push_back(TRY(lower_map_stages(p, local, {&copy}, temporaries)));
   }
   Factors f = *make_factors(p, *s.tensor, body, e, local.shapes);
@@ -231,14 +231,7 @@ Status lower_padded_product(const Problem& p, const StageList& list, const Stage
 Result<LoweredNode> lower_contraction(const Problem& p, const StageList& list, size_t root) {
   LoweredNode out;
   Temporaries temporaries;
-  for (size_t i = 0; i < root; ++i) {
-    const te::Tensor& t = list.stages[i].tensor;
-    if (!list.stages[i].is_output) {
-      temporaries[t->id] = static_cast<int32_t>(out.temporaries.size());
-      out.temporaries.push_back({t->dtype, t->shape});
-    }
-    out.kernels.push_back(TRY(lower_single_stage(p, list, list.stages[i], temporaries)));
-  }
+  TRY(lower_stages_before(p, list, root, temporaries, out));
   TRY(lower_product(p, list, list.stages[root], *make_epilogue(p.ctx, list, root), temporaries, out));
   return out;
 }

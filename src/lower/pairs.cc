@@ -8,6 +8,7 @@
 #include "lower/byte_product.h"
 #include "lower/contraction.h"
 #include "lower/stage_kernels.h"
+#include "lower/temporaries.h"
 
 namespace pliant::lower {
 
@@ -86,19 +87,12 @@ Result<LoweredNode> lower_pairs(const Problem& p, const StageList& list) {
   ByteProduct f = *find_byte_product(p, list);
   LoweredNode out;
   Temporaries temporaries;
-  auto add_temporary = [&](const te::Tensor& t) {
-    temporaries[t->id] = static_cast<int32_t>(out.temporaries.size());
-    out.temporaries.push_back({t->dtype, t->shape});
-  };
-  for (size_t i = 0; i < f.root; ++i) {
-    if (!list.stages[i].is_output) add_temporary(list.stages[i].tensor);
-    out.kernels.push_back(TRY(lower_single_stage(p, list, list.stages[i], temporaries)));
-  }
+  TRY(lower_stages_before(p, list, f.root, temporaries, out));
   PairStages stages = *make_pair_stages(p, list, f);
   StageList local = list;
   local.add(stages.copy.tensor);
   local.add(stages.sum.tensor);
-  add_temporary(stages.copy.tensor);
+  add_temporary(stages.copy.tensor, temporaries, out);
   out.kernels.push_back(TRY(lower_map_stages(p, local, {&stages.copy}, temporaries)));
   TRY(lower_packed_product(p, local, stages.sum, stages.epilogue, Step::Pair, temporaries, out));
   return out;

@@ -9,6 +9,7 @@
 #include "lower/contraction.h"
 #include "lower/padding.h"
 #include "lower/stage_kernels.h"
+#include "lower/temporaries.h"
 
 namespace pliant::lower {
 
@@ -209,13 +210,7 @@ Result<LoweredNode> lower_phases(const Problem& p, const StageList& list) {
   const Stage& s = list.stages[phases.root];
   LoweredNode out;
   Temporaries temporaries;
-  for (size_t i = 0; i < phases.root; ++i) {
-    if (!list.stages[i].is_output) {
-      temporaries[list.stages[i].tensor->id] = static_cast<int32_t>(out.temporaries.size());
-      out.temporaries.push_back({list.stages[i].tensor->dtype, list.stages[i].tensor->shape});
-    }
-    out.kernels.push_back(TRY(lower_single_stage(p, list, list.stages[i], temporaries)));
-  }
+  TRY(lower_stages_before(p, list, phases.root, temporaries, out));
   Epilogue e = *make_epilogue(p.ctx, list, phases.root);
   auto lower = [&](const std::vector<Run>& runs) -> Status {
     const Dim last = s.tensor->shape.back();

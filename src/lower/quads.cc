@@ -11,6 +11,7 @@
 #include "lower/byte_weights.h"
 #include "lower/contraction.h"
 #include "lower/stage_kernels.h"
+#include "lower/temporaries.h"
 
 namespace pliant::lower {
 
@@ -268,17 +269,10 @@ Result<LoweredNode> lower_quads(const Problem& p, const StageList& list) {
   const ByteProduct f = *find_byte_product(p, list);
   LoweredNode out;
   Temporaries temporaries;
-  auto add_temporary = [&](const te::Tensor& t) {
-    temporaries[t->id] = static_cast<int32_t>(out.temporaries.size());
-    out.temporaries.push_back({t->dtype, t->shape});
-  };
-  for (size_t i = 0; i < f.root; ++i) {
-    if (!list.stages[i].is_output) add_temporary(list.stages[i].tensor);
-    out.kernels.push_back(TRY(lower_single_stage(p, list, list.stages[i], temporaries)));
-  }
+  TRY(lower_stages_before(p, list, f.root, temporaries, out));
   const QuadStages s = *make_quad_stages(p, list, f);
   for (const Stage& stage : s.before) {
-    add_temporary(stage.tensor);
+    add_temporary(stage.tensor, temporaries, out);
     out.kernels.push_back(TRY(lower_single_stage(s.p, s.list, stage, temporaries)));
   }
   auto lower = f.is_constant ? lower_packed_product : lower_padded_product;

@@ -7,6 +7,7 @@
 #include "lower/epilogue.h"
 #include "lower/padding.h"
 #include "lower/stage_kernels.h"
+#include "lower/temporaries.h"
 
 namespace pliant::lower {
 
@@ -159,16 +160,9 @@ Result<LoweredNode> lower_separable(const Problem& p, const StageList& list) {
   LoweredNode out;
   Temporaries temporaries;
   StageList local = list;
-  auto add_temporary = [&](const te::Tensor& x) {
-    temporaries[x->id] = static_cast<int32_t>(out.temporaries.size());
-    out.temporaries.push_back({x->dtype, x->shape});
-  };
-  for (size_t i = 0; i < s.root; ++i) {
-    if (!list.stages[i].is_output) add_temporary(list.stages[i].tensor);
-    out.kernels.push_back(TRY(lower_single_stage(p, list, list.stages[i], temporaries)));
-  }
+  TRY(lower_stages_before(p, list, s.root, temporaries, out));
   const te::Tensor lines = reduce_last(p, t, s);
-  add_temporary(lines);
+  add_temporary(lines, temporaries, out);
   local.add(lines);
   out.kernels.push_back(TRY(lower_reduce_stage(p, local, {lines, lines->body, {}, {}, false}, temporaries)));
   const te::Tensor rest = reduce_rest(p, t, s, lines);

@@ -7,6 +7,7 @@
 #include "lower/row.h"
 #include "lower/separable.h"
 #include "lower/stage_kernels.h"
+#include "lower/temporaries.h"
 
 namespace pliant::lower {
 
@@ -40,11 +41,8 @@ bool reads(const Stage& s, expr::TensorId id) {
 Result<LoweredNode> lower_by_stages(const Problem& p, const StageList& list) {
   LoweredNode out;
   Temporaries temporaries;
-  for (const Stage& s : list.stages) {
-    if (s.is_output) continue;
-    temporaries[s.tensor->id] = static_cast<int32_t>(out.temporaries.size());
-    out.temporaries.push_back({s.tensor->dtype, s.tensor->shape});
-  }
+  for (const Stage& s : list.stages)
+    if (!s.is_output) add_temporary(s.tensor, temporaries, out);
   for (size_t i = 0; i < list.stages.size();) {
     const Stage& s = list.stages[i];
     if (s.tensor->kind == te::Kind::Scatter) {
@@ -93,14 +91,7 @@ Result<LoweredNode> lower_reduction(const Problem& p, const StageList& list) {
   size_t root = *find_reduction_with_epilogue(p, list);
   LoweredNode out;
   Temporaries temporaries;
-  for (size_t i = 0; i < root; ++i) {
-    const Stage& s = list.stages[i];
-    if (!s.is_output) {
-      temporaries[s.tensor->id] = static_cast<int32_t>(out.temporaries.size());
-      out.temporaries.push_back({s.tensor->dtype, s.tensor->shape});
-    }
-    out.kernels.push_back(TRY(lower_single_stage(p, list, s, temporaries)));
-  }
+  TRY(lower_stages_before(p, list, root, temporaries, out));
   out.kernels.push_back(TRY(lower_reduce_with(p, list, list.stages[root], *make_epilogue(p.ctx, list, root), temporaries)));
   return out;
 }

@@ -1,0 +1,11 @@
+// Memory between the kernels of a node.
+#pragma once
+#include "lower/stage_kernels.h"
+
+namespace pliant::lower {
+
+void add_temporary(const te::Tensor& t, Temporaries& temporaries, LoweredNode& out);
+// The stages before stage `root`, each a kernel of its own.
+Status lower_stages_before(const Problem& p, const StageList& list, size_t root, Temporaries& temporaries, LoweredNode& out);
+
+}  // namespace pliant::lower
