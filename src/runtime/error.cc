@@ -16,6 +16,8 @@ pliant_status fail(pliant_status status, const char* format, ...) {
   return status;
 }
 
+pliant_status cancelled() { return fail(PLIANT_CANCELLED, "the run was cancelled"); }
+
 const char* last_message() { return message; }
 
 }  // namespace pliant::runtime

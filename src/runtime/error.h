@@ -7,6 +7,7 @@ namespace pliant::runtime {
 
 // Sets the thread's message, cut at its size, and gives `status` back.
 [[gnu::format(printf, 2, 3)]] pliant_status fail(pliant_status status, const char* format, ...);
+pliant_status cancelled();
 const char* last_message();
 
 }  // namespace pliant::runtime

@@ -26,7 +26,8 @@ void run_chunk(void* context, int thread, int64_t begin, int64_t end) {
   ThreadResult& r = w.results[thread];
   const artifact::KernelFrame frame{w.buffers, w.ints, w.scratch + static_cast<uint64_t>(thread) * w.op.bytes,
                                     r.fault_values, w.stop};
-  const uint32_t status = w.op.function(&frame, begin, end);
+  const bool stopped = __atomic_load_n(w.stop, __ATOMIC_RELAXED) != 0;
+  const uint32_t status = stopped ? artifact::kKernelStopped : w.op.function(&frame, begin, end);
   if (status == 0) return;
   r.status = status;
   r.task = begin;
@@ -45,8 +46,6 @@ bool Executor::hold_pool() { return holds_pool_ || (holds_pool_ = model_.pool->t
 void Executor::warm_up(int slices) {
   if (slices > 1 && hold_pool()) model_.pool->warm_up(slices);
 }
-
-pliant_status Executor::cancelled() { return fail(PLIANT_CANCELLED, "the run was cancelled"); }
 
 pliant_status Executor::execute(const PreparedOp& op, PreparedList& list, int64_t* slots, TensorList* lists) {
   switch (op.kind) {
@@ -69,7 +68,11 @@ pliant_status Executor::call(const PreparedOp& op, std::byte* const* pointers, c
   ThreadResult* results = state_.results.data();
   if (slices == 1) {
     const artifact::KernelFrame frame{buffers, ints, state_.scratch.base(), results[0].fault_values, state_.stop};
-    const uint32_t status = op.function(&frame, 0, op.tasks);
+    uint32_t status = op.function(&frame, 0, std::min(op.tasks, op.grain));
+    for (int64_t at = op.grain; status == 0 && at < op.tasks; at += op.grain) {
+      PLIANT_TRY(poll());
+      status = op.function(&frame, at, std::min(op.tasks, at + op.grain));
+    }
     if (status == 0) return PLIANT_OK;
     ThreadResult failed = results[0];
     failed.status = status;
@@ -122,6 +125,7 @@ pliant_status Executor::call_extern(const PreparedOp& op, PreparedList& list, in
   call.results = {results, desc.result_slots.size()};
   call.where = desc.where.c_str();
   call.workspace = &state_.workspace;
+  call.stop = state_.stop;
   for (size_t i = 0; i < desc.list_inputs.size(); ++i) list_inputs[i] = &lists[desc.list_inputs[i]];
   for (size_t i = 0; i < desc.list_outputs.size(); ++i) list_outputs[i] = &lists[desc.list_outputs[i]];
   call.list_inputs = {list_inputs, desc.list_inputs.size()};

@@ -20,7 +20,6 @@ class Executor {
   pliant_status poll() const { return __atomic_load_n(state_.stop, __ATOMIC_RELAXED) == 0 ? PLIANT_OK : cancelled(); }
 
  private:
-  static pliant_status cancelled();
   bool hold_pool();
   pliant_status kernel_fault(const PreparedOp& op, const ThreadResult& result) const;
   pliant_status call_extern(const PreparedOp& op, PreparedList& list, int64_t* slots, TensorList* lists);

@@ -20,7 +20,7 @@ struct PreparedOp {
   uint32_t ints = 0;
   artifact::KernelFn function = nullptr;
   int64_t tasks = 0;
-  int64_t grain = 1;   // Call: tasks of a chunk
+  int64_t grain = 1;   // Call: tasks of a chunk, after which it is asked whether the run is to end
   uint64_t bytes = 0;  // Call: scratch of one thread; Copy: bytes
 };
 // pointers[at] is the data of an input or output of the run, plus an offset.

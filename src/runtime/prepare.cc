@@ -20,6 +20,8 @@ using artifact::Int;
 constexpr int64_t kWorkOfOneThread = 32768;
 constexpr int64_t kWorkOfOneChunk = 131072;
 constexpr int64_t kChunksOfOneThread = 16;
+// What a thread does at most before it looks whether the run is to end: some milliseconds, of cheap operations.
+constexpr int64_t kWorkOfOneTurn = int64_t{1} << 24;
 
 int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
@@ -100,10 +102,14 @@ pliant_status Resolver::resolve_call(uint32_t call, PreparedOp& op, std::byte** 
   if (!is_bytes(scratch)) return bad_size(where, "scratch memory", scratch);
   op.bytes = round_up(static_cast<uint64_t>(scratch), 128);
   op.slices = 1;
+  const int64_t turn = work > kWorkOfOneTurn && op.tasks > 1
+                           ? std::max<int64_t>(kWorkOfOneTurn / ceil_div(work, op.tasks), 1)
+                           : std::max<int64_t>(op.tasks, 1);
+  op.grain = turn;
   if (work >= kWorkOfOneThread && op.tasks > 1 && threads_ > 1) {
     op.slices = static_cast<int32_t>(std::min({op.tasks, work / kWorkOfOneThread + 1, int64_t{threads_}}));
     op.grain = std::max(ceil_div(op.tasks, op.slices * kChunksOfOneThread), kWorkOfOneChunk / ceil_div(work, op.tasks));
-    op.grain = std::clamp<int64_t>(op.grain, 1, ceil_div(op.tasks, op.slices));
+    op.grain = std::min(std::clamp<int64_t>(op.grain, 1, ceil_div(op.tasks, op.slices)), turn);
   }
   return PLIANT_OK;
 }

@@ -218,6 +218,30 @@ TEST(vm, kernel_faults_name_the_first_place_at_any_thread_count) {
   }
 }
 
+// The stop flag is the first element of the result, which the first tasks write.
+TEST(vm, a_kernel_with_much_work_stops_between_its_tasks) {
+  Program p = add_chain(1);
+  p.calls[0].work = imm(1 << 30);
+  const ModelPtr model = load(p, 1);
+  const std::vector<float> ones(4096, 1);
+  alignas(64) float y[4096] = {};
+  const int64_t shape[] = {64, 64};
+  const pliant_input in[] = {{"a", ones.data(), PLIANT_F32, 2, shape}, {"b", ones.data(), PLIANT_F32, 2, shape}};
+  pliant_output out = {};
+  out.data = y;
+  out.capacity = sizeof y;
+  int32_t stop = 0;
+  pliant_run_options options = {sizeof options, &stop, 0};
+  EXPECT_EQ(pliant_run_with(model.get(), in, 2, &out, 1, &options), PLIANT_OK);
+  EXPECT_EQ(y[4095], 2);
+  std::fill(y, y + 4096, 0.f);
+  options.stop = reinterpret_cast<int32_t*>(y);
+  EXPECT_EQ(pliant_run_with(model.get(), in, 2, &out, 1, &options), PLIANT_CANCELLED);
+  EXPECT_EQ(y[0], 2);
+  EXPECT_EQ(y[4095], 0);
+  EXPECT_STREQ(pliant_last_error(), "the run was cancelled");
+}
+
 TEST(vm, each_thread_has_its_scratch) {
   Program p = empty_program();
   p.slot_count = p.key_slots = 1;

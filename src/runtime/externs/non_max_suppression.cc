@@ -145,6 +145,7 @@ pliant_status suppress(ExternCall& call, const Inputs& in) {
       Candidates<Rank> candidates(in.scores + (b * in.classes + c) * in.n, in.n, in.least, in.most, keys, ranks);
       int64_t selected = 0;
       for (int64_t i = 0; i < candidates.count() && selected < in.most; ++i) {
+        if (i % 256 == 0) PLIANT_TRY(call.poll());
         const int64_t index = candidates[i];
         const Box box = make_box(in.boxes + (b * in.n + index) * 4, in.center);
         if (overlaps(kept, (selected + kLanes - 1) / kLanes, box, in.overlap)) continue;

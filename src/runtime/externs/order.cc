@@ -177,6 +177,7 @@ pliant_status select_lanes(ExternCall& call, const AxisSplit& s, int64_t k, bool
   const auto flip = static_cast<Key>(descending ? -1 : 0);
   for (int64_t o = 0; o < s.outer; ++o)
     for (int64_t i = 0; i < s.inner; i += columns) {
+      PLIANT_TRY(call.poll());
       const int64_t width = std::min(columns, s.inner - i);
       const KeySource from{x.dtype, x.data + (o * s.size * s.inner + i) * byte_size(x.dtype), s.size, width, s.inner};
       if (abreast) {
