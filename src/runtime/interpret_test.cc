@@ -214,5 +214,76 @@ TEST(interpret, many_counts_keep_memory_flat) {
   EXPECT_LE(stats.arena_bytes, 1u << 20);
 }
 
+TEST(interpret, threads_run_are_cancelled_and_pass_limits) {
+  const std::vector<std::byte> file = with_zero(growing_loop());
+  const ModelPtr model = load(file);
+  std::atomic<int> running = 4;
+  auto requests = [&](int64_t n, uint64_t limit) {
+    const pliant_run_options options = {sizeof options, nullptr, limit};
+    for (int round = 0; round < 50; ++round) {
+      const Answer a = run(model.get(), n, 0, &options);
+      if (a.status == PLIANT_CANCELLED) continue;
+      EXPECT_EQ(a.status, limit == 0 ? PLIANT_OK : PLIANT_OUT_OF_MEMORY) << pliant_last_error();
+      for (size_t i = 0; i < a.values.size(); ++i) ASSERT_EQ(a.values[i], static_cast<int64_t>(i));
+    }
+    --running;
+  };
+  std::vector<std::thread> threads;
+  for (int64_t n : {10, 3000, 20'000}) threads.emplace_back(requests, n, 0);
+  threads.emplace_back(requests, 100'000, 100'000);
+  while (running > 0) {
+    pliant_cancel(model.get());
+    pliant_stats stats = {sizeof stats};
+    pliant_read_stats(model.get(), &stats);
+    std::this_thread::yield();
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(run(model.get(), 1000).values.size(), 1000u);
+}
+
+// y: i64[count], element e is e + 1. Each element is made in an epoch of its own, in a buffer that lives to the end, beside
+// one of n elements that lives as long as the epoch.
+Program many_epochs(uint32_t count) {
+  Program p = counting_loop();
+  p.loops.clear();
+  p.calls.clear();
+  p.outputs = {tensor("y", DType::I64, {fixed(count)})};
+  p.copies.clear();
+  p.buffers.clear();
+  p.code = {instr(Opcode::LoadImm, 6, 8), instr(Opcode::Mul, 3, 1, 6)};
+  const uint32_t end = 2 + 4 * count;
+  for (uint32_t e = 0; e < count; ++e) {
+    const auto at = static_cast<uint32_t>(p.code.size());
+    p.buffers.push_back({imm(8), e, at, end + e});
+    p.buffers.push_back({slot(3), e, at, at + 3});
+    p.copies.push_back({constant(0), buffer(2 * e), imm(8)});
+    p.copies.push_back({buffer(2 * e), buffer(2 * e + 1), imm(8)});
+    p.calls.push_back({0, {buffer(2 * e)}, {imm(e + 1)}, imm(1), imm(1), imm(0), "node \"inc\""});
+    p.code.insert(p.code.end(), {instr(Opcode::Plan, e), instr(Opcode::Copy, 2 * e), instr(Opcode::Copy, 2 * e + 1),
+                                 instr(Opcode::Call, e)});
+  }
+  for (uint32_t e = 0; e < count; ++e) {
+    p.copies.push_back({buffer(2 * e), {Arg::Kind::Output, 0, imm(8 * e)}, imm(8)});
+    p.code.push_back(instr(Opcode::Copy, 2 * count + e));
+  }
+  p.code.push_back(instr(Opcode::Return));
+  return p;
+}
+
+TEST(interpret, many_epochs_that_live_on) {
+  for (uint32_t count : {3u, 100u, 1000u}) {
+    const std::vector<std::byte> file = with_zero(many_epochs(count));
+    const ModelPtr model = load(file);
+    for (int64_t n : {1, 100, 100, 1000, 3}) {
+      const Answer a = run(model.get(), n);
+      ASSERT_EQ(a.status, PLIANT_OK) << pliant_last_error();
+      for (uint32_t e = 0; e < count; ++e) ASSERT_EQ(a.values[e], int64_t{e} + 1);
+    }
+    pliant_stats stats = {sizeof stats};
+    pliant_read_stats(model.get(), &stats);
+    EXPECT_LE(stats.arena_bytes, 1u << 20);
+  }
+}
+
 }  // namespace
 }  // namespace pliant::runtime::fixture

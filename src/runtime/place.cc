@@ -64,6 +64,21 @@ void add_neighbours(const Model& model, const Frame& frame, uint32_t epoch, std:
 // many epochs whose buffers all live on would grow with the square of their number and more.
 constexpr size_t kMostNeighbours = 512;
 
+// Those that live long lie below the others, so that the next epoch begins where these were.
+uint64_t place_by_life(Planner& planner, std::vector<Interval>& work, const std::vector<uint64_t>& sizes) {
+  auto [least, most] = std::minmax_element(work.begin(), work.end(), [](auto& a, auto& b) { return a.last < b.last; });
+  const uint32_t middle = least->last + (most->last - least->last) / 2;
+  for (Interval& v : work)
+    if (v.last < middle) v.bytes = 0;
+  planner.place(work);
+  for (size_t i = 0; i < work.size(); ++i) {
+    if (work[i].bytes == sizes[i]) continue;
+    work[i].bytes = sizes[i];
+    work[i].placed = false;
+  }
+  return planner.place(work);
+}
+
 // Plans from the sizes in `cache`, around the placed buffers of earlier epochs.
 void plan(const Model& model, State& state, const Frame& frame, uint32_t epoch, EpochCache& cache) {
   std::vector<Interval>& work = state.planner_work;
@@ -76,8 +91,10 @@ void plan(const Model& model, State& state, const Frame& frame, uint32_t epoch, 
   if (work.size() - ids.size() > kMostNeighbours) {
     for (size_t i = ids.size(); i < work.size(); ++i) above = std::max(above, work[i].offset + work[i].bytes);
     work.resize(ids.size());
+    cache.top = above + place_by_life(state.planner, work, cache.sizes);
+  } else {
+    cache.top = state.planner.place(work);
   }
-  cache.top = above + state.planner.place(work);
   for (size_t i = 0; i < ids.size(); ++i) cache.offsets[i] = above + work[i].offset;
   cache.number = ++state.placements;
 }
