@@ -64,6 +64,14 @@ Dim first_of(expr::Context& ctx, const te::TensorDef& t, const Piece& piece) {
   return piece.begin * row_major(ctx, t.shape)[piece.axis];
 }
 
+// From the piece's first element to beyond its last one, or to the result's where that is as simple. Of pieces that lie one
+// after the other only the piece, so that the kernels of pieces of one shape are equal.
+Dim count_of(expr::Context& ctx, const te::TensorDef& t, const Piece& piece, Dim first) {
+  const bool outermost = std::all_of(t.shape.begin(), t.shape.begin() + static_cast<std::ptrdiff_t>(piece.axis),
+                                     [](Dim d) { return d.is_const(1); });
+  return outermost ? piece.length * row_major(ctx, t.shape)[piece.axis] : element_count(ctx, t.shape) - first;
+}
+
 // All stores of one point of the nest; `at` replaces the innermost loop's variable.
 loop::StmtPtr make_point(expr::Context& ctx, const Nest& nest, const std::vector<const Stage*>& group,
                          const expr::DimMap& at, std::optional<SymbolId> vector_var) {
@@ -169,7 +177,8 @@ Result<LoweredKernel> lower_map_stages(const Problem& p, const StageList& list, 
   }
   for (Dim d : nest.offsets) signature.add_reads(expr::make_index(d), {});
   if (piece != nullptr) {
-    signature.add_write_from(group[0]->tensor, first_of(ctx, *group[0]->tensor, *piece));
+    const Dim first = first_of(ctx, *group[0]->tensor, *piece);
+    signature.add_write_from(group[0]->tensor, first, count_of(ctx, *group[0]->tensor, *piece, first));
   } else {
     for (const Stage* s : group) signature.add_write(s->tensor);
   }

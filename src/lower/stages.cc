@@ -254,8 +254,8 @@ void Signature::add_reads(Scalar flat_body, const std::set<expr::TensorId>& inne
     if (!inner.count(l->tensor)) add_read(l->tensor);
 }
 
-void Signature::add_write_from(const te::Tensor& t, Dim first) {
-  builder_.add_write(t->id, t->name, t->dtype, element_count(p_.ctx, t->shape) - first);
+void Signature::add_write_from(const te::Tensor& t, Dim first, Dim count) {
+  builder_.add_write(t->id, t->name, t->dtype, count);
   add_written(t, t->id);
   args_.back().offset = first;
 }

@@ -58,7 +58,7 @@ class Signature {
   // Writes output `t` through a parameter of another id.
   void add_write_as(const te::Tensor& t, expr::TensorId id);
   // Writes output `t` from element `first` on: the parameter starts there.
-  void add_write_from(const te::Tensor& t, Dim first);
+  void add_write_from(const te::Tensor& t, Dim first, Dim count);
   void add_constant(expr::TensorId id, const std::string& name, graph::ConstantPtr packed);
   std::vector<KernelArg> take_args() { return std::move(args_); }
 
