@@ -15,7 +15,7 @@ namespace pliant::lower {
 
 namespace {
 
-constexpr size_t kMostPhases = 64;
+constexpr size_t kMostPhases = 256;
 constexpr int64_t kMostRests = 4096;  // of one axis
 
 // One axis of the output in steps of `stride`, with the axis of the reduction that is tied to it.
