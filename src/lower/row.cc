@@ -188,7 +188,12 @@ loop::StmtPtr make_stage(const RowLowering& r, const FlatStage& f, std::optional
     };
     if (t.kind == Kind::Map) return finish(body);
     int64_t lanes = lanes_for(r.p.target, {body, expr::make_const(ctx, t.accumulate, 0)});
-    Reduction red{t.combiner,         is_arg(t.combiner) ? body->dtype : t.accumulate, body, f.inner.loops, true, lanes,
+    Reduction red{t.combiner,
+                  is_arg(t.combiner) ? body->dtype : t.accumulate,
+                  body,
+                  f.inner.loops,
+                  true,
+                  lanes,
                   r.p.target.vector_registers};
     return make_reduction(ctx, red, [&](Scalar v) { return finish(finish_value(t, v)); });
   }

@@ -150,12 +150,14 @@ MODELS = {
     "einsum_three": Model(
         [("x", F32, ["b", "i", "j"]), ("z", F32, ["j", "k"]), ("w", F32, ["b", "k"])],
         one("Einsum", "x", "z", "w", equation="bij,jk,bk->bi"),
-        lambda r: [{"x": normal(r, b, i, j), "z": normal(r, j, k), "w": normal(r, b, k)} for b, i, j, k in ((2, 3, 4, 5), (1, 1, 1, 1), (3, 8, 20, 7))],
+        lambda r: [{"x": normal(r, b, i, j), "z": normal(r, j, k), "w": normal(r, b, k)}
+                   for b, i, j, k in ((2, 3, 4, 5), (1, 1, 1, 1), (3, 8, 20, 7))],
     ),
     "einsum_outer": Model(
         [("x", F32, ["i"]), ("z", F32, ["j"]), ("w", F32, ["b", "i", "k"])],
         one("Einsum", "x", "z", "w", equation="i,j,...ik->...kj"),
-        lambda r: [{"x": normal(r, i), "z": normal(r, j), "w": normal(r, b, i, k)} for b, i, j, k in ((2, 3, 4, 5), (1, 1, 1, 1), (3, 8, 20, 7))],
+        lambda r: [{"x": normal(r, i), "z": normal(r, j), "w": normal(r, b, i, k)}
+                   for b, i, j, k in ((2, 3, 4, 5), (1, 1, 1, 1), (3, 8, 20, 7))],
     ),
     "nonzero_gather_matmul": Model(
         [("x", F32, ["n", 3])],
