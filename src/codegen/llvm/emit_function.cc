@@ -158,11 +158,14 @@ void Emitter::emit_shape(const ShapeFunction& source, const std::string& symbol)
   begin_function(symbol, llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy()}, false));
   Value* slots = function_->getArg(0);
   auto slot = [&](uint64_t i) { return b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), slots, i); };
+  std::unordered_map<expr::SymbolId, Value*> read;  // by the assignment
   read_symbol_ = [&](expr::SymbolId s) -> Value* {
     const auto from = source.symbol_slots.find(s);
     PLIANT_CHECK(from != source.symbol_slots.end())
         << "shape function " << source.name << " reads " << ctx_.info(s).name << ", which has no slot";
-    return b_.CreateLoad(b_.getInt64Ty(), slot(from->second), ctx_.info(s).name);
+    Value*& known = read[s];
+    if (!known) known = b_.CreateLoad(b_.getInt64Ty(), slot(from->second), ctx_.info(s).name);
+    return known;
   };
   // Each assignment reads its slots anew: an earlier one may have filled them. Arithmetic is shared only with the last long
   // sum, so that the sums of ever more terms that the parts of a long concatenation begin at take few operations each.
@@ -173,6 +176,7 @@ void Emitter::emit_shape(const ShapeFunction& source, const std::string& symbol)
     expr::Dim rest = a.value;
     if (is_long && sum != nullptr && sum->is_size == a.is_size) rest = a.value - sum->value;
     const bool continues = rest->terms.size() * 2 < a.value->terms.size();
+    read.clear();
     hoist_->watch(a.is_size);
     Value* v = uniform_dim(continues ? rest : a.value);
     if (continues) v = hoist_->add(sum_value, v);

@@ -58,10 +58,13 @@ void Hoister::remember(Key key, Value* v, unsigned at) {
 Value* Hoister::watched(llvm::Intrinsic::ID operation, Value* x, Value* y) {
   if (!watches_) return nullptr;
   PLIANT_CHECK(scopes_.size() == 1) << "an overflow noted in a loop";
-  Value* both = b_.CreateBinaryIntrinsic(operation, x, y);
-  Value* over = b_.CreateExtractValue(both, 1);
-  overflow_ = overflow_ ? b_.CreateOr(overflow_, over) : over;
-  return b_.CreateExtractValue(both, 0);
+  const std::string tag = "watched" + std::to_string(operation);
+  return pure(tag.c_str(), {x, y}, [&] {
+    Value* both = b_.CreateBinaryIntrinsic(operation, x, y);
+    Value* over = b_.CreateExtractValue(both, 1);
+    overflow_ = overflow_ ? b_.CreateOr(overflow_, over) : over;
+    return b_.CreateExtractValue(both, 0);
+  });
 }
 
 Value* Hoister::add(Value* x, Value* y) {
