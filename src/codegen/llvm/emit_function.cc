@@ -159,6 +159,8 @@ void Emitter::emit_shape(const ShapeFunction& source, const std::string& symbol)
   Value* slots = function_->getArg(0);
   auto slot = [&](uint64_t i) { return b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), slots, i); };
   std::unordered_map<expr::SymbolId, Value*> read;  // by the assignment
+  std::unordered_map<expr::Dim, Index> dims;
+  known_dims_ = &dims;
   read_symbol_ = [&](expr::SymbolId s) -> Value* {
     const auto from = source.symbol_slots.find(s);
     PLIANT_CHECK(from != source.symbol_slots.end())
@@ -177,6 +179,7 @@ void Emitter::emit_shape(const ShapeFunction& source, const std::string& symbol)
     if (is_long && sum != nullptr && sum->is_size == a.is_size) rest = a.value - sum->value;
     const bool continues = rest->terms.size() * 2 < a.value->terms.size();
     read.clear();
+    dims.clear();
     hoist_->watch(a.is_size);
     Value* v = uniform_dim(continues ? rest : a.value);
     if (continues) v = hoist_->add(sum_value, v);
@@ -187,6 +190,7 @@ void Emitter::emit_shape(const ShapeFunction& source, const std::string& symbol)
     b_.CreateStore(v, slot(a.slot));
   }
   b_.CreateRetVoid();
+  known_dims_ = nullptr;
   read_symbol_ = {};
 }
 

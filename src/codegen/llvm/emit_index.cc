@@ -174,8 +174,11 @@ Index Emitter::product(const expr::Monomial& m, int64_t coefficient) {
 }
 
 Index Emitter::index_of(Dim d) {
+  if (known_dims_ != nullptr)
+    if (auto it = known_dims_->find(d); it != known_dims_->end()) return it->second;
   Index sum;
   for (const auto& [monomial, coefficient] : d->terms) accumulate(sum, product(*monomial, coefficient));
+  if (known_dims_ != nullptr) known_dims_->emplace(d, of_uniform(uniform_part(sum)));
   return sum;
 }
 

@@ -212,6 +212,7 @@ class Emitter {
   std::unique_ptr<Hoister> hoist_;
   std::unordered_map<expr::SymbolId, llvm::Value*> env_;
   std::function<llvm::Value*(expr::SymbolId)> read_symbol_;  // for symbols not in env_
+  std::unordered_map<expr::Dim, Index>* known_dims_ = nullptr;  // in a shape function: the dims of the assignment
   std::map<loop::BufferId, BufferState> buffers_;
   std::map<loop::BufferId, expr::Dim> scratch_offsets_;
   llvm::Value* scratch_ = nullptr;
