@@ -20,7 +20,9 @@ class ListType : public ::testing::Test {
   std::string joined(const Type& a, const Type& b) {
     auto t = join_lists(a, b, ctx), swapped = join_lists(b, a, ctx);
     EXPECT_EQ(t.has_value(), swapped.has_value());
-    if (t && swapped) EXPECT_EQ(print(*t), print(*swapped));
+    if (t && swapped) {
+      EXPECT_EQ(print(*t), print(*swapped));
+    }
     return t ? print(*t) : "none";
   }
   expr::Context ctx;

@@ -30,6 +30,19 @@ const char* name_of(StoreKind k) {
   return "?";
 }
 
+std::optional<expr::BinaryOp> update_of(StoreKind k) {
+  switch (k) {
+    case StoreKind::Assign: return std::nullopt;
+    case StoreKind::Add: return expr::BinaryOp::Add;
+    case StoreKind::Mul: return expr::BinaryOp::Mul;
+    case StoreKind::Max: return expr::BinaryOp::Max;
+    case StoreKind::Min: return expr::BinaryOp::Min;
+    case StoreKind::And: return expr::BinaryOp::And;
+    case StoreKind::Or: return expr::BinaryOp::Or;
+  }
+  return std::nullopt;
+}
+
 std::vector<Dim> strides_of(const Buffer& b, expr::Context& ctx) {
   if (!b.strides.empty()) return b.strides;
   std::vector<Dim> strides(b.shape.size());

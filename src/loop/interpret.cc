@@ -26,19 +26,6 @@ struct Step {
   std::vector<Step> body;
 };
 
-std::optional<expr::BinaryOp> update_of(StoreKind k) {
-  switch (k) {
-    case StoreKind::Assign: return std::nullopt;
-    case StoreKind::Add: return expr::BinaryOp::Add;
-    case StoreKind::Mul: return expr::BinaryOp::Mul;
-    case StoreKind::Max: return expr::BinaryOp::Max;
-    case StoreKind::Min: return expr::BinaryOp::Min;
-    case StoreKind::And: return expr::BinaryOp::And;
-    case StoreKind::Or: return expr::BinaryOp::Or;
-  }
-  return std::nullopt;
-}
-
 class Interpreter {
  public:
   Interpreter(const Function& f, expr::Context& ctx) : f_(f), ctx_(ctx), builder_(machine_) { machine_.kernel = f.name; }

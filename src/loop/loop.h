@@ -11,6 +11,7 @@
 // may be reassociated, nothing else may.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,8 @@ enum class ForKind : uint8_t {
 enum class StoreKind : uint8_t { Assign, Add, Mul, Max, Min, And, Or };
 const char* name_of(ForKind k);
 const char* name_of(StoreKind k);
+// What a store does with the element that is there and the new value; none for Assign.
+std::optional<expr::BinaryOp> update_of(StoreKind k);
 
 struct Stmt;
 using StmtPtr = std::shared_ptr<const Stmt>;

@@ -47,7 +47,9 @@ TEST(block_pool, a_large_block_moves_to_huge_pages_when_handed_out_for_the_third
     if (first == nullptr) first = block;
     EXPECT_EQ(block, first);
     EXPECT_EQ(block->capacity, bytes);
-    if (has_huge_pages()) EXPECT_EQ(may_use_huge_pages(middle_of(block)), use >= 2) << "use " << use;
+    if (has_huge_pages()) {
+      EXPECT_EQ(may_use_huge_pages(middle_of(block)), use >= 2) << "use " << use;
+    }
     std::memset(block->data(), 1 + use, bytes);
     const auto* data = static_cast<const unsigned char*>(block->data());
     uint64_t sum = 0;

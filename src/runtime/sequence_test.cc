@@ -72,7 +72,9 @@ TEST_F(Lists, appends_to_the_longest_version_share_its_storage) {
   }
   for (size_t n = 0; n < versions.size(); ++n) {
     ASSERT_EQ(versions[n].size(), n);
-    if (n > 0) EXPECT_EQ(&versions[n][n - 1], &current[n - 1]);
+    if (n > 0) {
+      EXPECT_EQ(&versions[n][n - 1], &current[n - 1]);
+    }
   }
   EXPECT_LE(memory_.used, 100u * 128);
 }

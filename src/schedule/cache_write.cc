@@ -23,24 +23,11 @@ std::vector<Dim> sum(const std::vector<Dim>& a, const std::vector<Dim>& b) {
   return out;
 }
 
-std::optional<expr::BinaryOp> operation(StoreKind k) {
-  switch (k) {
-    case StoreKind::Assign: return std::nullopt;
-    case StoreKind::Add: return expr::BinaryOp::Add;
-    case StoreKind::Mul: return expr::BinaryOp::Mul;
-    case StoreKind::Max: return expr::BinaryOp::Max;
-    case StoreKind::Min: return expr::BinaryOp::Min;
-    case StoreKind::And: return expr::BinaryOp::And;
-    case StoreKind::Or: return expr::BinaryOp::Or;
-  }
-  return std::nullopt;
-}
-
 // The covering nest `root` on the tile, except that its store goes to `c` itself.
 StmtPtr write_through(Edit& e, const StmtPtr& root, const Stmt& store, const Buffer& c, const Region& region,
                       BufferId tile) {
   Scalar value = store.value;
-  if (auto op = operation(store.store_kind))
+  if (auto op = loop::update_of(store.store_kind))
     value = expr::make_binary(*op, expr::make_load(e.ctx, c.id, c.dtype, store.index), value);
   StmtPtr direct = loop::rewrite(root, [&](const StmtPtr& s) -> StmtPtr {
     return s->kind == StmtKind::Store ? loop::make_store(c.id, s->index, value) : s;

@@ -55,7 +55,6 @@ class Emitter {
   // emit_function.cc
   llvm::Function* begin_function(const std::string& symbol, llvm::FunctionType* type);
   void bind_buffers(const loop::Function& f, llvm::Value* frame);
-  void emit_tasks(const std::vector<loop::StmtPtr>& grid, const loop::StmtPtr& body, llvm::Value* begin, llvm::Value* end);
   void add_buffer(const loop::Buffer& b, llvm::Value* base);
   void finish_alias_scopes();
 
@@ -211,7 +210,7 @@ class Emitter {
   llvm::Function* function_ = nullptr;
   std::unique_ptr<Hoister> hoist_;
   std::unordered_map<expr::SymbolId, llvm::Value*> env_;
-  std::function<llvm::Value*(expr::SymbolId)> read_symbol_;  // for symbols not in env_
+  std::function<llvm::Value*(expr::SymbolId)> read_symbol_;     // for symbols not in env_
   std::unordered_map<expr::Dim, Index>* known_dims_ = nullptr;  // in a shape function: the dims of the assignment
   std::map<loop::BufferId, BufferState> buffers_;
   std::map<loop::BufferId, expr::Dim> scratch_offsets_;
@@ -220,7 +219,6 @@ class Emitter {
   bool streams_ = false;         // the function has stores past the caches
   llvm::Value* stop_ = nullptr;  // the address of the flag, where the function has a While
   llvm::BasicBlock* stopped_ = nullptr;
-  llvm::MDNode* alias_domain_ = nullptr;
   std::vector<std::pair<llvm::Instruction*, loop::BufferId>> accesses_;
   int64_t lanes_ = 0;  // of the vector loop being emitted, 0 outside
   expr::SymbolId lane_var_ = 0;
