@@ -132,25 +132,4 @@ std::optional<BorderedCopy> bordered_copy(const Problem& p, const StageList& lis
   return out;
 }
 
-expr::DimMap index_map(const te::TensorDef& root, const te::Index& index, const te::Index& reduce) {
-  expr::DimMap map;
-  for (size_t i = 0; i < index.size(); ++i) map[root.index[i]] = index[i];
-  for (size_t i = 0; i < reduce.size(); ++i) map[root.reduce_index[i]] = reduce[i];
-  return map;
-}
-
-Epilogue move_epilogue(const Problem& p, const StageList& list, size_t root, const te::Tensor& sum,
-                       const std::function<Scalar(const expr::DimMap&, Scalar sum)>& total) {
-  const te::TensorDef& t = *list.stages[root].tensor;
-  te::Index at;
-  for (SymbolId v : sum->index) at.push_back(p.ctx.symbol_dim(v));
-  const expr::DimMap map = index_map(t, at, {});
-  const Scalar value = total(map, (*sum)(at));
-  Epilogue e = *make_epilogue(p.ctx, list, root);
-  for (Scalar& v : e.values) v = expr::substitute(v, map, [&](Scalar l) { return l->tensor == t.id ? value : l; });
-  for (std::vector<Dim>& index : e.index)
-    for (Dim& d : index) d = expr::substitute(d, map);
-  return e;
-}
-
 }  // namespace pliant::lower

@@ -39,10 +39,4 @@ struct BorderedCopy {
 };
 std::optional<BorderedCopy> bordered_copy(const Problem& p, const StageList& list, const ByteProduct& f);
 
-// The loops of stage `root` replaced by those of `sum`, which has its shape.
-expr::DimMap index_map(const te::TensorDef& root, const te::Index& index, const te::Index& reduce);
-// What follows the root, over the index of `sum`: `total` gives the root's value there.
-Epilogue move_epilogue(const Problem& p, const StageList& list, size_t root, const te::Tensor& sum,
-                       const std::function<Scalar(const expr::DimMap&, Scalar sum)>& total);
-
 }  // namespace pliant::lower

@@ -8,8 +8,6 @@ namespace pliant::lower {
 
 namespace {
 
-constexpr int64_t kQuad = 4;
-
 // The bytes that a load of a constant reads, at points of some loops.
 struct ByteView {
   const std::byte* data = nullptr;
@@ -81,9 +79,9 @@ std::optional<ByteWeights> byte_weights(const Problem& p, const StageList& list,
   auto loops = loops_of(*list.stages[f.root].tensor, f.w, out.axes);
   if (!loops) return std::nullopt;
   const std::vector<int64_t>&outer = loops->outer, &inner = loops->inner;
-  const bool subtracts = f.w->kind == expr::ScalarKind::Binary;
-  auto value = view_of(p, list, (subtracts ? f.w->args[0] : f.w)->args[0], loops->all);
-  auto zero = subtracts ? view_of(p, list, f.w->args[1]->args[0], loops->all) : value;
+  const Scalar w_zero = f.w_zero();
+  auto value = view_of(p, list, f.w_load(), loops->all);
+  auto zero = w_zero ? view_of(p, list, w_zero->args[0], loops->all) : value;
   if (!value || !zero) return std::nullopt;
   auto over = [&](const ByteView& v, const std::vector<int64_t>& extents, size_t first) {
     return at_points(extents, [&](size_t i, int64_t k) { return k * v.strides[first + i]; });
@@ -113,7 +111,7 @@ std::optional<ByteWeights> byte_weights(const Problem& p, const StageList& list,
     uint32_t sum = 0;
     for (size_t k = 0; k < w.size(); ++k) {
       w[k] = value->at(value_outer[o] + value_inner[k]);
-      if (subtracts) w[k] -= zero->at(zero_outer[o] + zero_inner[k]);
+      if (w_zero) w[k] -= zero->at(zero_outer[o] + zero_inner[k]);
       sum += static_cast<uint32_t>(w[k]);
     }
     const auto [least, most] = std::minmax_element(w.begin(), w.end());

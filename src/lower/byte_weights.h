@@ -4,6 +4,8 @@
 
 namespace pliant::lower {
 
+inline constexpr int64_t kQuad = 4;  // bytes
+
 struct ByteWeights {
   std::vector<size_t> axes;    // of the sum, those that w varies along
   graph::ConstantPtr quads;    // i32 [axes…, reductions…]: four neighbours along the tap each, zeros after the last

@@ -66,16 +66,24 @@ std::optional<Epilogue> make_epilogue(expr::Context& ctx, const StageList& list,
   return out;
 }
 
+expr::DimMap index_map(const te::TensorDef& root, const te::Index& index, const te::Index& reduce) {
+  expr::DimMap map;
+  for (size_t i = 0; i < index.size(); ++i) map[root.index[i]] = index[i];
+  for (size_t i = 0; i < reduce.size(); ++i) map[root.reduce_index[i]] = reduce[i];
+  return map;
+}
+
 Recast recast(expr::Context& ctx, const te::TensorDef& t, const te::Tensor& sum, const Epilogue& e,
-              const std::function<expr::DimMap(const te::Index&)>& map_of) {
+              const std::function<expr::DimMap(const te::Index&)>& map_of,
+              const std::function<Scalar(const expr::DimMap&, Scalar sum)>& total) {
   te::Index at;
   for (SymbolId v : sum->index) at.push_back(ctx.symbol_dim(v));
   const expr::DimMap map = map_of(at);
+  const Scalar value = total ? total(map, (*sum)(at)) : (*sum)(at);
   Recast out{{sum, sum->body, {}, {}, false}, {}};
   out.epilogue.outputs = e.outputs;
   for (Scalar v : e.values)
-    out.epilogue.values.push_back(expr::substitute(
-        v, map, [&](Scalar l) { return l->tensor == t.id ? expr::make_load(ctx, sum->id, t.dtype, at) : l; }));
+    out.epilogue.values.push_back(expr::substitute(v, map, [&](Scalar l) { return l->tensor == t.id ? value : l; }));
   for (const std::vector<Dim>& index : e.index) {
     std::vector<Dim>& moved = out.epilogue.index.emplace_back();
     for (Dim d : index) moved.push_back(expr::substitute(d, map));

@@ -12,14 +12,17 @@ struct Epilogue {
 };
 // Nothing when a stage after `root` is anything else.
 std::optional<Epilogue> make_epilogue(expr::Context& ctx, const StageList& list, size_t root);
+// The loops of `root` replaced by positions.
+expr::DimMap index_map(const te::TensorDef& root, const te::Index& index, const te::Index& reduce);
 // `sum` in the place of the stage of `t`, with `e` as it follows from it: map_of gives, for an index of `sum`, the one of
-// `t`.
+// `t`; `total` the value of `t` there from that of `sum`, where they differ.
 struct Recast {
   Stage stage;
   Epilogue epilogue;
 };
 Recast recast(expr::Context& ctx, const te::TensorDef& t, const te::Tensor& sum, const Epilogue& e,
-              const std::function<expr::DimMap(const te::Index&)>& map_of);
+              const std::function<expr::DimMap(const te::Index&)>& map_of,
+              const std::function<Scalar(const expr::DimMap&, Scalar sum)>& total = nullptr);
 // The value with flat loads, in which a load of `acc` stands for the result of `root`.
 Scalar flat_epilogue(expr::Context& ctx, Scalar value, const te::TensorDef& root, expr::TensorId acc,
                      const ShapeTable& shapes);

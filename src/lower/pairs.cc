@@ -15,8 +15,8 @@ namespace pliant::lower {
 namespace {
 
 struct PairStages {
-  Stage copy, sum;
-  Epilogue epilogue;
+  Stage copy;
+  Recast sum;
 };
 std::optional<PairStages> make_pair_stages(const Problem& p, const StageList& list, const ByteProduct& f) {
   expr::Context& ctx = p.ctx;
@@ -65,9 +65,9 @@ std::optional<PairStages> make_pair_stages(const Problem& p, const StageList& li
         });
         return (*copy)(border->read_at(f, map, r[f.tap])) * second;
       });
-  return PairStages{{copy, copy->body, {}, {}, false},
-                    {sum, sum->body, {}, {}, false},
-                    move_epilogue(p, list, f.root, sum, [](const expr::DimMap&, Scalar s) { return s; })};
+  return PairStages{
+      {copy, copy->body, {}, {}, false},
+      recast(ctx, t, sum, *make_epilogue(ctx, list, f.root), [&](const te::Index& o) { return index_map(t, o, {}); })};
 }
 
 }  // namespace
@@ -79,8 +79,8 @@ bool has_pairs(const Problem& p, const StageList& list) {
   if (!stages) return false;
   StageList local = list;
   local.add(stages->copy.tensor);
-  local.add(stages->sum.tensor);
-  return is_packed_product(p, local, stages->sum, stages->epilogue);
+  local.add(stages->sum.stage.tensor);
+  return is_packed_product(p, local, stages->sum.stage, stages->sum.epilogue);
 }
 
 Result<LoweredNode> lower_pairs(const Problem& p, const StageList& list) {
@@ -91,10 +91,10 @@ Result<LoweredNode> lower_pairs(const Problem& p, const StageList& list) {
   PairStages stages = *make_pair_stages(p, list, f);
   StageList local = list;
   local.add(stages.copy.tensor);
-  local.add(stages.sum.tensor);
+  local.add(stages.sum.stage.tensor);
   add_temporary(stages.copy.tensor, temporaries, out);
   out.kernels.push_back(TRY(lower_map_stages(p, local, {&stages.copy}, temporaries)));
-  TRY(lower_packed_product(p, local, stages.sum, stages.epilogue, Step::Pair, temporaries, out));
+  TRY(lower_packed_product(p, local, stages.sum.stage, stages.sum.epilogue, Step::Pair, temporaries, out));
   return out;
 }
 

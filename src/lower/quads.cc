@@ -17,16 +17,14 @@ namespace pliant::lower {
 
 namespace {
 
-constexpr int64_t kQuad = 4;
 constexpr int64_t kFlip = 128;  // from signed to unsigned bytes
 
 struct QuadStages {
   Problem p;                  // with the constants
   StageList list;             // with them and the stages
   std::vector<Stage> before;  // copies and sums, where they are needed
-  Stage sum;
+  Recast sum;
   expr::TensorId padded;  // the quads of w where the run computes them
-  Epilogue epilogue;
 };
 
 // A byte of x, or its zero point, as u8.
@@ -58,7 +56,7 @@ struct Weights {
 
 class Maker {
  public:
-  Maker(const Problem& p, const StageList& list, const ByteProduct& f) : f_(f), out_{p, list, {}, {}, {}, {}} {}
+  Maker(const Problem& p, const StageList& list, const ByteProduct& f) : f_(f), out_{p, list, {}, {}, {}} {}
 
   std::optional<QuadStages> make() {
     const te::TensorDef& t = root();
@@ -77,15 +75,17 @@ class Maker {
         });
     te::Tensor rows;
     if (weights->offset) rows = sums_of_rows(*at);
-    out_.sum = add(sum);
+    add(sum);
     const Scalar zero = unsigned_zero(ctx(), f_);
-    out_.epilogue = move_epilogue(out_.p, out_.list, f_.root, sum, [&](const expr::DimMap& map, Scalar value) {
-      te::Index row;
-      for (size_t a : row_axes_) row.push_back(map.at(t.index[a]));
-      if (zero) value = value - expr::make_cast(DType::I32, expr::substitute(zero, map)) * weights->total(map);
-      if (rows) value = value + weights->offset(map) * (*rows)(row);
-      return value;
-    });
+    auto map_of = [&](const te::Index& o) { return index_map(t, o, {}); };
+    out_.sum =
+        recast(ctx(), t, sum, *make_epilogue(ctx(), out_.list, f_.root), map_of, [&](const expr::DimMap& map, Scalar value) {
+          te::Index row;
+          for (size_t a : row_axes_) row.push_back(map.at(t.index[a]));
+          if (zero) value = value - expr::make_cast(DType::I32, expr::substitute(zero, map)) * weights->total(map);
+          if (rows) value = value + weights->offset(map) * (*rows)(row);
+          return value;
+        });
     return std::move(out_);
   }
 
@@ -261,8 +261,8 @@ bool has_quads(const Problem& p, const StageList& list) {
   if (!f) return false;
   auto stages = make_quad_stages(p, list, *f);
   if (!stages) return false;
-  if (f->is_constant) return is_packed_product(stages->p, stages->list, stages->sum, stages->epilogue);
-  return is_padded_product(stages->p, stages->list, stages->sum, stages->epilogue, stages->padded);
+  if (f->is_constant) return is_packed_product(stages->p, stages->list, stages->sum.stage, stages->sum.epilogue);
+  return is_padded_product(stages->p, stages->list, stages->sum.stage, stages->sum.epilogue, stages->padded);
 }
 
 Result<LoweredNode> lower_quads(const Problem& p, const StageList& list) {
@@ -276,7 +276,7 @@ Result<LoweredNode> lower_quads(const Problem& p, const StageList& list) {
     out.kernels.push_back(TRY(lower_single_stage(s.p, s.list, stage, temporaries)));
   }
   auto lower = f.is_constant ? lower_packed_product : lower_padded_product;
-  TRY(lower(s.p, s.list, s.sum, s.epilogue, Step::Quad, temporaries, out));
+  TRY(lower(s.p, s.list, s.sum.stage, s.sum.epilogue, Step::Quad, temporaries, out));
   return out;
 }
 

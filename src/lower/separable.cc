@@ -126,8 +126,7 @@ te::Tensor reduce_last(const Problem& p, const te::TensorDef& t, const Separable
   for (const Outer& o : s.outer) shape[o.output] = s.input[o.axis];
   return p.te.reduce(t.name + "_lines", shape, {t.reduce_extent.back()}, t.combiner,
                      [&](const te::Index& o, const te::Index& r) {
-                       expr::DimMap map;
-                       for (size_t i = 0; i < o.size(); ++i) map[t.index[i]] = o[i];
+                       expr::DimMap map = index_map(t, o, {});
                        map[t.reduce_index.back()] = r[0];
                        te::Index at = s.load->index;
                        for (Dim& d : at) d = expr::substitute(d, map);
@@ -141,9 +140,7 @@ te::Tensor reduce_last(const Problem& p, const te::TensorDef& t, const Separable
 te::Tensor reduce_rest(const Problem& p, const te::TensorDef& t, const Separable& s, const te::Tensor& lines) {
   const std::vector<Dim> extent(t.reduce_extent.begin(), t.reduce_extent.end() - 1);
   return p.te.reduce(t.name + "_windows", t.shape, extent, t.combiner, [&](const te::Index& o, const te::Index& r) {
-    expr::DimMap map;
-    for (size_t i = 0; i < o.size(); ++i) map[t.index[i]] = o[i];
-    for (size_t i = 0; i < r.size(); ++i) map[t.reduce_index[i]] = r[i];
+    const expr::DimMap map = index_map(t, o, r);
     te::Index at = o;
     for (const Outer& x : s.outer) at[x.output] = expr::substitute(s.load->index[x.axis], map);
     return guarded(p.ctx, t, s.second ? expr::substitute(s.second, map) : Scalar(), (*lines)(at));
@@ -167,11 +164,8 @@ Result<LoweredNode> lower_separable(const Problem& p, const StageList& list) {
   out.kernels.push_back(TRY(lower_reduce_stage(p, local, {lines, lines->body, {}, {}, false}, temporaries)));
   const te::Tensor rest = reduce_rest(p, t, s, lines);
   local.add(rest);
-  const Recast last = recast(p.ctx, t, rest, *make_epilogue(p.ctx, list, s.root), [&](const te::Index& o) {
-    expr::DimMap map;
-    for (size_t i = 0; i < o.size(); ++i) map[t.index[i]] = o[i];
-    return map;
-  });
+  const Recast last =
+      recast(p.ctx, t, rest, *make_epilogue(p.ctx, list, s.root), [&](const te::Index& o) { return index_map(t, o, {}); });
   out.kernels.push_back(TRY(lower_reduce_with(p, local, last.stage, last.epilogue, temporaries)));
   return out;
 }
