@@ -86,12 +86,30 @@ Result<ValueId> Recurrence::stack(std::vector<ValueId> values, int64_t axis) {
   return e_.append("array.concat", Attrs{{"axis", axis}}, std::move(values));
 }
 
-Result<ValueId> Recurrence::recur(ValueId h, ValueId r) {
-  if (quantizes_state_) {
-    std::vector<ValueId> bytes = TRY(e_.append_multi("quant.dynamic_quantize", {}, {h}, 3));
-    h = TRY(e_.append("quant.dequantize", {}, std::move(bytes)));
-  }
-  return e_.append("nn.matmul", Attrs{{"transpose_b", true}}, {h, r});
+Result<Recurrence::Weights> Recurrence::weights_of(size_t i, size_t scale, int64_t d) {
+  Weights w{TRY(of_direction(i, d)), kNoValue, kNoValue};
+  if (!has_bytes_) return w;
+  w.scale = TRY(of_direction(scale, d));
+  if (e_.has(scale + 1)) w.zero_point = TRY(of_direction(scale + 1, d));
+  return w;
+}
+
+Result<Recurrence::Bytes> Recurrence::quantise(ValueId x) {
+  const std::vector<ValueId> parts = TRY(e_.append_multi("quant.dynamic_quantize", {}, {x}, 3));
+  return Bytes{parts[0], parts[1], parts[2]};
+}
+
+Result<ValueId> Recurrence::product(const Bytes& x, const Weights& w) {
+  std::vector<ValueId> factors{x.values, w.matrix, x.zero_point};
+  if (w.zero_point != kNoValue) factors.push_back(w.zero_point);
+  const ValueId sum = TRY(e_.append("quant.matmul_integer", {}, std::move(factors)));
+  const ValueId number = TRY(e_.append("math.cast", Attrs{{"to", dtype_}}, {sum}));
+  return binary("mul", number, TRY(binary("mul", x.scale, w.scale)));
+}
+
+Result<ValueId> Recurrence::recur(ValueId h, const Weights& r) {
+  if (has_bytes_) return product(TRY(quantise(h)), r);
+  return e_.append("nn.matmul", Attrs{{"transpose_b", true}}, {h, r.matrix});
 }
 
 Result<ValueId> Recurrence::activate_clipped(const Activation& a, ValueId x) {
@@ -143,7 +161,6 @@ Status Recurrence::read_attributes() {
   hidden_ = a.as_dim("hidden");
   clip_ = a.as_float("clip");
   batch_major_ = a.as_bool("batch_major");
-  quantizes_state_ = a.as_bool("quantizes_state");
   const std::string& way = a.as_string("direction");
   if (way != "forward" && way != "reverse" && way != "bidirectional")
     return e_.fail("bad-attribute", "there is no direction '" + way + "'");
@@ -163,24 +180,58 @@ Status Recurrence::settle(size_t i, graph::Shape sizes, const std::string& name,
   return ok();
 }
 
+Status Recurrence::settle_weights(size_t i, Dim k, const std::string& name) {
+  graph::Shape sizes{e_.ctx.constant(directions_), hidden_ * cell_.gates, k};
+  std::vector<std::string> axes{"directions", "rows", "columns"};
+  if (has_bytes_) std::swap(sizes[1], sizes[2]), std::swap(axes[1], axes[2]);
+  return settle(i, std::move(sizes), name, axes);
+}
+
+// A scale and the zero point behind it: one for each direction, or one for each row of its weights.
+Status Recurrence::settle_quantisation(size_t scale, const std::string& name) {
+  const std::string names[] = {"scale of the " + name, "zero point of the " + name};
+  for (size_t k : {size_t{0}, size_t{1}}) {
+    if (input(scale + k) == kNoValue) continue;
+    const bool single = e_.type(input(scale + k)).shape.size() == 1;
+    graph::Shape sizes{e_.ctx.constant(directions_)};
+    if (!single) sizes.push_back(hidden_ * cell_.gates);
+    TRY(settle(scale + k, sizes, names[k], {"directions", "rows"}));
+    if (single) inputs_[scale + k] = TRY(reshape(input(scale + k), {e_.ctx.constant(directions_), e_.ctx.constant(1)}));
+  }
+  return ok();
+}
+
 // What is carried from step to step has one size only if that of each weight is known to fit it.
 Status Recurrence::settle_inputs() {
   const Dim directions = e_.ctx.constant(directions_), rows = hidden_ * cell_.gates;
-  const std::vector<std::string> matrix{"directions", "rows", "columns"}, vector{"directions", "elements"};
-  TRY(settle(1, {directions, rows, features_}, "weights", matrix));
-  TRY(settle(2, {directions, rows, hidden_}, "recurrent weights", matrix));
+  const std::vector<std::string> vector{"directions", "elements"};
+  TRY(settle_weights(1, features_, "weights"));
+  TRY(settle_weights(2, hidden_, "recurrent weights"));
   TRY(settle(3, {directions, rows * 2}, "biases", vector));
   graph::Shape state{directions, batch_, hidden_};
   std::vector<std::string> axes{"directions", "sequences", "elements"};
   if (batch_major_) std::swap(state[0], state[1]), std::swap(axes[0], axes[1]);
   TRY(settle(5, state, "initial state", axes));
   TRY(settle(6, state, "initial cell state", axes));
+  if (has_bytes_) {
+    TRY(settle_quantisation(8, "weights"));
+    TRY(settle_quantisation(10, "recurrent weights"));
+  }
   return settle(7, {directions, hidden_ * 3}, "peepholes", vector);
 }
 
 // The products with the input for all steps, [steps, batch, gates * hidden], with the biases that are added in every step.
-Result<ValueId> Recurrence::input_products(ValueId x, int64_t d, Direction& direction) {
-  ValueId products = TRY(e_.append("nn.matmul", Attrs{{"transpose_b", true}}, {x, TRY(of_direction(1, d))}));
+Result<ValueId> Recurrence::input_products(bool reversed, int64_t d, Direction& direction) {
+  const Weights w = TRY(weights_of(1, 8, d));
+  ValueId products;
+  if (has_bytes_) {
+    Bytes x = x_bytes_;
+    if (reversed) x.values = TRY(reverse_sequence(x.values));
+    products = TRY(product(x, w));
+  } else {
+    const ValueId x = reversed ? TRY(reverse_sequence(x_)) : x_;
+    products = TRY(e_.append("nn.matmul", Attrs{{"transpose_b", true}}, {x, w.matrix}));
+  }
   if (!e_.has(3)) return products;
   int64_t gates = cell_.gates, folded = cell_.folded_gates;
   ValueId both = TRY(of_direction(3, d));
@@ -215,10 +266,9 @@ Result<Recurrence::Run> Recurrence::run_direction(int64_t d, const Step& step) {
   bool reverse = only_reverse_ || d == 1, by_length = lengths_ != kNoValue, counts_down = reverse && !by_length;
   Direction direction;
   direction.activations = TRY(activations_of(d));
-  direction.r = TRY(of_direction(2, d));
+  direction.r = TRY(weights_of(2, 10, d));
   if (e_.has(7)) direction.peepholes = TRY(of_direction(7, d));
-  ValueId x = reverse && by_length ? TRY(reverse_sequence(x_)) : x_;
-  ValueId products = TRY(input_products(x, d, direction));
+  ValueId products = TRY(input_products(reverse && by_length, d, direction));
   State start = TRY(initial_state(d));
   if (steps_.is_const(0)) {
     std::vector<Dim> shape{steps_, batch_, hidden_};
@@ -272,7 +322,10 @@ Result<std::vector<ValueId>> Recurrence::run(const Step& step) {
   steps_ = shape[0];
   batch_ = shape[1];
   features_ = shape[2];
+  has_bytes_ = e_.has(8);
+  if (has_bytes_ != e_.has(10)) return e_.fail("input-count", "both weights of a recurrent layer have scales, or none");
   TRY(settle_inputs());
+  if (has_bytes_) x_bytes_ = TRY(quantise(x_));
   if (e_.has(4)) {
     lengths_ = TRY(e_.append("array.check_lengths", Attrs{{"limit", steps_}}, {input(4)}));
     if (e_.type(lengths_).shape.size() != 1) return e_.fail("shape-mismatch", "the lengths of sequences must have rank 1");
@@ -303,9 +356,7 @@ std::vector<AttrSpec> recurrent_attrs() {
           attr("alpha", std::vector<double>{}, "parameters of activations that have one"),
           attr("beta", std::vector<double>{}, "second parameters"),
           attr("clip", 0.0, "bound of what activations get; 0: none"),
-          attr("batch_major", false, "the batch is the first axis"),
-          attr("quantizes_state", false,
-               "the state is rounded to 8 bits by its range in every step before the products with it")};
+          attr("batch_major", false, "the batch is the first axis")};
 }
 
 }  // namespace pliant::ops

@@ -19,7 +19,8 @@ struct RecurrentCell {
   std::vector<std::string> activations;  // the defaults of one direction
 };
 
-// Appends nodes for a recurrent layer. Inputs: x 0, w 1, r 2, b? 3, lengths? 4, h0? 5, c0? 6 (lstm), p? 7 (lstm).
+// Appends nodes for a recurrent layer. Inputs: x 0, w 1, r 2, b? 3, lengths? 4, h0? 5, c0? 6 (lstm), p? 7 (lstm), and where
+// the weights are bytes, [directions, k, rows] then, scale and zero point? of w 8 and 9, of r 10 and 11 (lstm).
 class Recurrence {
  public:
   Recurrence(ExpandContext& e, RecurrentCell cell) : e_(e), cell_(std::move(cell)) {}
@@ -27,9 +28,14 @@ class Recurrence {
   struct State {
     ValueId h = graph::kNoValue, c = graph::kNoValue;  // [batch, hidden]
   };
+  // Weights of one direction; of bytes, with what makes numbers of them.
+  struct Weights {
+    ValueId matrix = graph::kNoValue;                               // [gates * hidden, k], bytes [k, gates * hidden]
+    ValueId scale = graph::kNoValue, zero_point = graph::kNoValue;  // one or gates * hidden; scale: only of bytes
+  };
   // A direction's weights as a step uses them.
   struct Direction {
-    ValueId r = graph::kNoValue;          // [gates * hidden, hidden]
+    Weights r;
     ValueId r_bias = graph::kNoValue;     // [(gates - folded_gates) * hidden], or absent
     ValueId peepholes = graph::kNoValue;  // [3 * hidden], or absent
     std::vector<Activation> activations;
@@ -48,21 +54,27 @@ class Recurrence {
   Result<ValueId> gate(ValueId gates, int64_t k, int64_t count = 1);
   // The same of rows of [n * hidden, …].
   Result<ValueId> row_gate(ValueId weights, int64_t k, int64_t count = 1);
-  // The products of the state, which goes through 8 bits first where the layer says so.
-  Result<ValueId> recur(ValueId h, ValueId r);
+  // The products of the state. With weights of bytes it goes through 8 bits, by its range in this step.
+  Result<ValueId> recur(ValueId h, const Weights& r);
 
  private:
   struct Run {
     ValueId y;
     State last;
   };
+  // A tensor in 8 bits.
+  struct Bytes {
+    ValueId values, scale, zero_point;
+  };
   Status read_attributes();
   Status settle_inputs();
+  Status settle_weights(size_t i, Dim k, const std::string& name);
+  Status settle_quantisation(size_t scale, const std::string& name);
   // Input i, if there is one, has the shape `sizes` from here on; `axes` are words for messages.
   Status settle(size_t i, graph::Shape sizes, const std::string& name, const std::vector<std::string>& axes);
   Result<std::vector<Activation>> activations_of(int64_t d) const;
   Result<Run> run_direction(int64_t d, const Step& step);
-  Result<ValueId> input_products(ValueId x, int64_t d, Direction& direction);
+  Result<ValueId> input_products(bool reversed, int64_t d, Direction& direction);
   Result<State> initial_state(int64_t d);
 
   Status require_equal(Dim a, Dim b, const std::string& message);
@@ -72,6 +84,9 @@ class Recurrence {
   Result<ValueId> drop_first_axis(ValueId v);
   Result<ValueId> reverse_sequence(ValueId v);
   Result<ValueId> of_direction(size_t input, int64_t d);
+  Result<Weights> weights_of(size_t input, size_t scale, int64_t d);
+  Result<Bytes> quantise(ValueId x);
+  Result<ValueId> product(const Bytes& x, const Weights& w);
   Result<ValueId> stack(std::vector<ValueId> values, int64_t axis);
   ValueId input(size_t i) const { return i < inputs_.size() ? inputs_[i] : graph::kNoValue; }
 
@@ -80,10 +95,11 @@ class Recurrence {
   std::vector<ValueId> inputs_ = e_.node.inputs;
   Dim hidden_;
   int64_t directions_ = 1;
-  bool batch_major_ = false, only_reverse_ = false, quantizes_state_ = false;
+  bool batch_major_ = false, only_reverse_ = false, has_bytes_ = false;
   double clip_ = 0;
   DType dtype_ = DType::F32;
   ValueId x_ = graph::kNoValue;        // [steps, batch, features]
+  Bytes x_bytes_{};                    // x_ in 8 bits, where the weights are bytes
   ValueId lengths_ = graph::kNoValue;  // i64[batch], each at most the number of steps; or absent
   Dim steps_, batch_, features_;
 };

@@ -81,39 +81,18 @@ Result<Values> simplified_layer_norm(Conversion& c) {
   return Values{TRY(c.append("nn.rms_norm", std::move(attrs), {c.in(0), c.in(1)}))};
 }
 
-// Quantised weights [directions, k, 4 * hidden] as floats [directions, 4 * hidden, k]; scale and zero point are one for each
-// direction or one for each column.
-Result<ValueId> lstm_weights(Conversion& c, size_t weight, size_t scale, size_t zero_point) {
-  auto beside_columns = [&](size_t i) -> Result<ValueId> {
-    graph::Shape shape = c.shape(i);
-    if (shape.empty() || shape.size() > 2) return c.fail("shape-mismatch", "a scale or zero point must have rank 1 or 2");
-    shape.insert(shape.begin() + 1, shape.size() == 1 ? 2 : 1, c.num(1));
-    return c.reshape(c.in(i), shape);
-  };
-  // The difference of two bytes is exact in f32.
-  ValueId w = TRY(c.cast(c.in(weight), DType::F32));
-  if (c.has(zero_point)) w = TRY(binary(c, "sub", w, TRY(c.cast(TRY(beside_columns(zero_point)), DType::F32))));
-  w = TRY(binary(c, "mul", w, TRY(beside_columns(scale))));
-  return c.append("array.transpose", Attrs{{"perm", std::vector<int64_t>{0, 2, 1}}}, {w});
-}
-
-// Inputs: X, W, R, B?, sequence_lens?, initial_h?, initial_c?, P?, then scale and zero point of W and of R. The input as a
-// whole and the state of each step go through 8 bits on their way into the products.
+// Inputs: X, W, R, B?, sequence_lens?, initial_h?, initial_c?, P?, then scale and zero point of W and of R.
 Result<Values> dynamic_quantize_lstm(Conversion& c) {
   for (size_t i : {size_t{8}, size_t{10}})
     if (!c.has(i)) return c.fail("missing-input", "input " + std::to_string(i) + ", the scale of weights, is missing");
-  Values bytes = TRY(c.append_multi("quant.dynamic_quantize", {}, {c.in(0)}, 3));
-  Values lstm{TRY(c.append("quant.dequantize", {}, bytes)), TRY(lstm_weights(c, 1, 8, 9)), TRY(lstm_weights(c, 2, 10, 11))};
-  for (size_t i = 3; i < 8; ++i) lstm.push_back(c.has(i) ? c.in(i) : kNoValue);
   Attrs attrs{{"direction", c.string_attr("direction", "forward")},
               {"hidden", c.num(c.int_attr("hidden_size", 0))},
-              {"input_forget", c.bool_attr("input_forget", false)},
-              {"quantizes_state", true}};
+              {"input_forget", c.bool_attr("input_forget", false)}};
   if (c.has_attr("activations")) attrs.set("activations", c.strings_attr("activations"));
   if (c.has_attr("activation_alpha")) attrs.set("alpha", c.floats_attr("activation_alpha", {}));
   if (c.has_attr("activation_beta")) attrs.set("beta", c.floats_attr("activation_beta", {}));
   if (c.has_attr("clip")) attrs.set("clip", c.float_attr("clip", 0));
-  return c.append_multi("nn.lstm", std::move(attrs), lstm, 3);
+  return c.append_multi("nn.lstm", std::move(attrs), c.all_inputs(), 3);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ Result<State> step(Recurrence& r, const Recurrence::Direction& d, ValueId x, Sta
     all = TRY(r.recur(s.h, d.r));
     first = TRY(r.gate(all, 0, 2));
   } else {
-    first = TRY(r.recur(s.h, TRY(r.row_gate(d.r, 0, 2))));
+    first = TRY(r.recur(s.h, {.matrix = TRY(r.row_gate(d.r.matrix, 0, 2))}));
   }
   ValueId both = TRY(r.activate_clipped(d.activations[0], TRY(r.binary("add", TRY(r.gate(x, 0, 2)), first))));
   ValueId update = TRY(r.gate(both, 0)), reset = TRY(r.gate(both, 1)), inner;
@@ -22,7 +22,7 @@ Result<State> step(Recurrence& r, const Recurrence::Direction& d, ValueId x, Sta
     if (d.r_bias != graph::kNoValue) inner = TRY(r.binary("add", inner, d.r_bias));
     inner = TRY(r.binary("mul", reset, inner));
   } else {
-    inner = TRY(r.recur(TRY(r.binary("mul", reset, s.h)), TRY(r.row_gate(d.r, 2))));
+    inner = TRY(r.recur(TRY(r.binary("mul", reset, s.h)), {.matrix = TRY(r.row_gate(d.r.matrix, 2))}));
   }
   ValueId candidate = TRY(r.activate_clipped(d.activations[1], TRY(r.binary("add", TRY(r.gate(x, 2)), inner))));
   State next;
