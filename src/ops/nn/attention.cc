@@ -32,8 +32,8 @@ class Attention {
     queries_ = shape(q)[2];
     keys_ = shape(k)[2];
     batch_ = shape(q)[0];
-    k = TRY(repeat_heads(k, shape(q)[1]));
-    v = TRY(repeat_heads(v, shape(q)[1]));
+    const graph::Shape by_head = shape(q);
+    q = TRY(group_heads(q, shape(k)[1], "keys"));
     double scale = e_.attr().as_float("scale");
     if (scale == 0) {
       Dim size = shape(q)[3];
@@ -41,11 +41,7 @@ class Attention {
         return e_.fail("unsupported-shape", "the size of a head, " + size.str() + ", is not known, so scale must be given");
       scale = 1.0 / std::sqrt(static_cast<double>(size.const_value()));
     }
-    // Both factors are scaled by the root, which keeps halves from overflowing.
-    ValueId root = e_.scalar(dtype_, std::sqrt(scale));
-    q = TRY(binary("mul", q, root));
-    ValueId scaled_k = TRY(binary("mul", k, root));
-    ValueId raw = TRY(e_.append("nn.matmul", Attrs{{"transpose_b", true}}, {q, scaled_k})), capped = raw;
+    ValueId raw = TRY(reshape(TRY(scores(q, k, scale)), {by_head[0], by_head[1], queries_, keys_})), capped = raw;
     double cap = e_.attr().as_float("softcap");
     if (cap > 0) {
       ValueId limit = e_.scalar(dtype_, cap);
@@ -53,7 +49,8 @@ class Attention {
     }
     ValueId bias = TRY(make_bias()), biased = bias == kNoValue ? capped : TRY(binary("add", capped, bias));
     ValueId weights = TRY(softmax(biased, bias));
-    ValueId y = TRY(e_.append("nn.matmul", {}, {weights, v}));
+    ValueId y = TRY(e_.append("nn.matmul", {}, {TRY(group_heads(weights, shape(v)[1], "values")), v}));
+    y = TRY(reshape(y, {by_head[0], by_head[1], queries_, shape(v)[3]}));
     if (rank == 3) {
       y = TRY(e_.append("array.transpose", Attrs{{"perm", std::vector<int64_t>{0, 2, 1, 3}}}, {y}));
       const graph::Shape& s = shape(y);
@@ -84,17 +81,28 @@ class Attention {
     return e_.append("array.transpose", Attrs{{"perm", std::vector<int64_t>{0, 2, 1, 3}}}, {split});
   }
 
-  // Each head of keys or values for a group of queries.
-  Result<ValueId> repeat_heads(ValueId v, Dim wanted) {
-    graph::Shape s = shape(v);
-    if (e_.ctx.proves_equal(s[1], wanted)) return v;
-    if (!s[1].is_const() || !wanted.is_const() || s[1].const_value() == 0 || wanted.const_value() % s[1].const_value() != 0)
+  // [batch, heads, length, size] as [batch, groups, heads of a group * length, size]: what shares a head of keys or values
+  // is one matrix.
+  Result<ValueId> group_heads(ValueId v, Dim groups, const std::string& of) {
+    const graph::Shape s = shape(v);
+    if (e_.ctx.proves_equal(s[1], groups)) return v;
+    if (!s[1].is_const() || !groups.is_const() || groups.const_value() == 0 ||
+        s[1].const_value() % groups.const_value() != 0)
       return e_.fail("shape-mismatch",
-                     "the heads of keys, " + s[1].str() + ", do not divide those of queries, " + wanted.str());
-    Dim times = num(wanted.const_value() / s[1].const_value());
-    ValueId wide = TRY(e_.append("array.expand", Attrs{{"shape", std::vector<Dim>{s[0], s[1], times, s[2], s[3]}}},
-                                 {TRY(reshape(v, {s[0], s[1], num(1), s[2], s[3]}))}));
-    return reshape(wide, {s[0], wanted, s[2], s[3]});
+                     "the heads of " + of + ", " + groups.str() + ", do not divide those of queries, " + s[1].str());
+    return reshape(v, {s[0], groups, s[2] * (s[1].const_value() / groups.const_value()), s[3]});
+  }
+
+  // q k' * scale. Halves are scaled by the root on both sides, which keeps their products from overflowing.
+  Result<ValueId> scores(ValueId q, ValueId k, double scale) {
+    if (dtype_ == DType::F16 || dtype_ == DType::BF16) {
+      const ValueId root = e_.scalar(dtype_, std::sqrt(scale));
+      q = TRY(binary("mul", q, root));
+      k = TRY(binary("mul", k, root));
+    } else {
+      q = TRY(binary("mul", q, e_.scalar(dtype_, scale)));
+    }
+    return e_.append("nn.matmul", Attrs{{"transpose_b", true}}, {q, k});
   }
 
   Result<ValueId> positions(std::vector<Dim> s, int64_t axis) {
