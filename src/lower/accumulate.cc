@@ -44,9 +44,8 @@ loop::StmtPtr make_reduction(expr::Context& ctx, const Reduction& r, const std::
     seq.push_back(use(load_of(ctx, total, zero)));
     return loop::make_alloc(total, loop::make_block(std::move(seq)));
   }
-  // Four vectors of partial results hide the latency of the combining operation.
   Loop inner = r.loops.back();
-  int64_t wide = r.lanes * 4;
+  int64_t wide = r.lanes * r.vectors;
   if (auto upper = const_upper(ctx, inner.extent))
     while (wide > 1 && wide / 2 >= *upper) wide /= 2;
   loop::Buffer part = make_local(ctx, "part", r.accumulate, wide);

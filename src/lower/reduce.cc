@@ -1,6 +1,7 @@
 // Reductions as kernels of their own.
 #include <algorithm>
 
+#include "lower/clip.h"
 #include "lower/contraction.h"
 #include "lower/epilogue.h"
 #include "lower/stage_kernels.h"
@@ -120,6 +121,7 @@ bool runs_along_output(const Problem& p, const ReduceNest& n, const te::TensorDe
   Scalar body = n.nest.scalars[0];
   int64_t by_output = contiguity(ctx, body, col.var, [&](Scalar l) { return can_repack(p, l, col, reduce); });
   if (reduce.empty()) return true;
+  if (has_ragged_ranges(ctx, t.combiner, t.accumulate, body, reduce, col.var)) return false;
   // A short reduction, such as a window, fills no vector.
   auto upper = const_upper(ctx, reduce.back().extent);
   if (upper && *upper <= (slides ? kShortWindow : kShortReduction) && by_output >= 0) return true;
@@ -163,6 +165,27 @@ Division divide(expr::Context& ctx, std::vector<Loop> outer, bool by_rows, int64
   d.parallel = std::move(outer);
   d.parallel.insert(d.parallel.end(), chunks.begin(), chunks.end());
   return d;
+}
+
+// So many windows, if their number is known, are one task.
+constexpr int64_t kWindowsOfTask = 128;
+
+// Over the part of the loops that the guards leave; the innermost output loops are in the task.
+loop::StmtPtr make_clipped_reduction(expr::Context& ctx, Reduction r, const ClippedReduction& clipped,
+                                     std::vector<Loop>& parallel, const std::function<loop::StmtPtr(Scalar)>& store) {
+  r.body = clipped.body;
+  r.loops = clipped.loops;
+  if (r.loops.size() > 1) r.vectors = 1;  // rows of windows are short
+  loop::StmtPtr st = clipped.bind(make_reduction(ctx, r, store));
+  int64_t windows = 1;
+  while (!parallel.empty() && parallel.back().extent.is_const()) {
+    const Loop l = parallel.back();
+    windows *= std::max<int64_t>(1, l.extent.const_value());
+    if (windows > kWindowsOfTask) break;
+    st = loop::make_for(l.var, l.extent, loop::ForKind::Serial, st);
+    parallel.pop_back();
+  }
+  return st;
 }
 
 constexpr int64_t kRowsOfTask = 64;
@@ -266,8 +289,11 @@ Result<LoweredKernel> lower_reduce_with(const Problem& p, const StageList& list,
       stmt = loop::make_alloc(sliding->strip.buffer, loop::make_block({fill_strip(ctx, sliding->strip, lanes), stmt}));
   } else {
     Reduction r{t.combiner, t.accumulate, body, reduce, !reduce.empty(), lanes};
-    if (!is_arg(t.combiner)) {
-      stmt = make_reduction(ctx, r, [&](Scalar v) { return store({}, v); });
+    auto store_here = [&](Scalar v) { return store({}, v); };
+    if (auto clipped = clip_reduction(ctx, t.combiner, t.accumulate, body, reduce)) {
+      stmt = make_clipped_reduction(ctx, r, *clipped, parallel, store_here);
+    } else if (!is_arg(t.combiner)) {
+      stmt = make_reduction(ctx, r, store_here);
     } else {
       r.accumulate = body->dtype;
       r.lanes = lanes_for(p.target, {body});

@@ -42,6 +42,7 @@ struct Reduction {
   bool vector = false;
   int64_t lanes = 1;
   int64_t registers = 16;  // of the target, for vectors
+  int64_t vectors = 4;     // of partial results, which hide the latency of combining them
 };
 loop::StmtPtr make_reduction(expr::Context& ctx, const Reduction& r, const std::function<loop::StmtPtr(Scalar)>& use);
 // Arg reductions: in lanes where memory is read along the axis, else by one scalar accumulator.

@@ -54,14 +54,16 @@ bool picks_by_data(const te::TensorDef& reader) {
 
 constexpr int64_t kTableCost = 4;
 
-// Positions and weights over fewer axes than what reads them: they are made once, not at every point of the other axes.
+// Positions and weights over fewer axes than what reads them, or what was picked by such: they are made once, not at every
+// point of the other axes.
 bool is_table(const te::TensorDef& t, const std::vector<te::Tensor>& readers) {
   if (t.shape.empty()) return false;
   const bool works = t.body->kind == expr::ScalarKind::Index ? is_work(t.body->index[0]) : cost_of(t.body) >= kTableCost;
   return works &&
          std::all_of(readers.begin(), readers.end(),
                      [&](const te::Tensor& r) { return r->shape.size() + r->reduce_extent.size() > t.shape.size(); }) &&
-         std::any_of(readers.begin(), readers.end(), [](const te::Tensor& r) { return picks_by_data(*r); });
+         (picks_by_data(t) ||
+          std::any_of(readers.begin(), readers.end(), [](const te::Tensor& r) { return picks_by_data(*r); }));
 }
 
 // Read at several positions that are data, and itself made of several loads: inlined, the loads would multiply.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "loop/walk.h"
+#include "lower/clip.h"
 #include "lower/padding.h"
 
 namespace pliant::lower {
@@ -23,29 +24,6 @@ struct Tile {
   Scalar varying;               // the others, null when there are none
 };
 
-Scalar conjunction(const std::vector<Scalar>& terms) {
-  Scalar all;
-  for (Scalar t : terms) all = all ? expr::logical_and(all, t) : t;
-  return all;
-}
-
-// `term` as slack >= 0; nothing where it says anything else.
-std::optional<Dim> slack_of(Scalar term) {
-  if (term->kind != expr::ScalarKind::Binary) return std::nullopt;
-  const bool strict = term->binary() == expr::BinaryOp::Lt;
-  if (!strict && term->binary() != expr::BinaryOp::Le) return std::nullopt;
-  if (term->args[0]->dtype != DType::I64) return std::nullopt;
-  auto side = [](Scalar s) -> std::optional<Dim> {
-    if (s->kind == expr::ScalarKind::Index) return s->index[0];
-    if (s->kind == expr::ScalarKind::Const)
-      return s->ctx ? std::optional<Dim>(s->ctx->constant(static_cast<int64_t>(s->bits))) : std::nullopt;
-    return std::nullopt;
-  };
-  auto a = side(term->args[0]), b = side(term->args[1]);
-  if (!a || !b) return std::nullopt;
-  return strict ? *b - *a - 1 : *b - *a;
-}
-
 // Whether every term of `terms` holds for all taps and all `rows` rows from `row` on; null when that cannot be written down.
 Scalar interior_condition(const Tile& t, const std::vector<Scalar>& terms, Dim row, int64_t rows) {
   expr::Context& ctx = t.w.ctx;
@@ -63,54 +41,6 @@ Scalar interior_condition(const Tile& t, const std::vector<Scalar>& terms, Dim r
     all = all ? expr::logical_and(all, holds) : holds;
   }
   return all;
-}
-
-// The taps of one reduction loop that terms of the guard leave, where the terms use no other loop's variable.
-struct Clip {
-  Dim first, end;
-};
-struct Clipped {
-  std::vector<std::optional<Clip>> clips;  // one a reduction loop
-  std::vector<Scalar> rest;                // the terms that are still to be asked at each tap
-};
-Clipped clip_taps(const Tile& t) {
-  expr::Context& ctx = t.w.ctx;
-  Clipped out{std::vector<std::optional<Clip>>(t.w.reduce.size()), {}};
-  for (Scalar term : t.uniform) {
-    auto slack = slack_of(term);
-    std::optional<size_t> only;
-    bool several = !slack || (t.w.row && expr::uses_symbol(term, t.w.row->var));
-    for (size_t i = 0; i < t.w.reduce.size() && !several; ++i) {
-      if (!expr::uses_symbol(term, t.w.reduce[i].var)) continue;
-      several = only.has_value();
-      only = i;
-    }
-    auto c = only && !several ? expr::coefficient_of(*slack, t.w.reduce[*only].var) : std::nullopt;
-    if (!c || !c->is_const()) {
-      out.rest.push_back(term);
-      continue;
-    }
-    const Loop& l = t.w.reduce[*only];
-    const Dim at_zero = expr::substitute(*slack, {{l.var, ctx.constant(0)}});
-    std::optional<Clip>& clip = out.clips[*only];
-    if (!clip) clip = Clip{ctx.constant(0), l.extent};
-    if (c->const_value() > 0)
-      clip->first = max(clip->first, ceildiv(-at_zero, c->const_value()));
-    else
-      clip->end = min(clip->end, floordiv(at_zero, -c->const_value()) + 1);
-  }
-  return out;
-}
-
-loop::StmtPtr make_clipped(expr::Context& ctx, const Loop& l, const Clip& clip, loop::StmtPtr body) {
-  expr::SymbolInfo info;
-  info.name = "first";
-  if (l.extent.is_const()) info.hi = std::max<int64_t>(0, l.extent.const_value());
-  const Dim first = ctx.symbol(std::move(info));
-  Dim i = ctx.index_symbol("k", clip.end - first);
-  body =
-      loop::make_for(*i.as_symbol(), clip.end - first, loop::ForKind::Serial, loop::substitute(body, {{l.var, first + i}}));
-  return loop::make_let(*first.as_symbol(), clip.first, body);
 }
 
 // Few taps are unrolled together where no bound is asked.
@@ -179,8 +109,8 @@ loop::StmtPtr make_tile(const Tile& t, Dim row, int64_t rows, Dim column, int64_
   if (t.uniform.empty()) {
     sum = taps({}, nullptr);
   } else {
-    const Clipped clipped = clip_taps(t);
-    sum = taps(conjunction(clipped.rest), &clipped);
+    const Clipped clipped = clip_loops(ctx, w.reduce, t.uniform, w.row ? std::optional<SymbolId>(w.row->var) : std::nullopt);
+    sum = taps(conjunction_of(clipped.rest), &clipped);
     Scalar inside = clipped.rest.empty() ? Scalar() : interior_condition(t, clipped.rest, row, rows);
     if (inside) sum = loop::make_if(inside, taps({}, &clipped), sum);
     if (w.slides && is_small_window(w)) {

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import helper, numpy_helper
 
 import models
 import pliant
@@ -124,3 +124,97 @@ def test_grid_sample_outside_reads_nothing():
     expected = np.zeros((1, 3, 1, 33), np.float32)
     expected[0, :, 0, 7] = [1, 2, 3]
     np.testing.assert_array_equal(y, expected)
+
+
+def max_roi_pool(x, regions, bins, scale):
+    y = np.zeros((len(regions), x.shape[1], *bins), x.dtype)
+    for r, region in enumerate(regions):
+        corners = np.floor(region[1:].astype(np.float32) * np.float32(scale) + 0.5).astype(int)
+        start, end = corners[[1, 0]], corners[[3, 2]]
+        sizes = np.maximum(end - start + 1, 1)
+        for i, j in itertools.product(*map(range, bins)):
+            low = [start[k] + (n * sizes[k]) // bins[k] for k, n in enumerate((i, j))]
+            high = [start[k] - (-(n + 1) * sizes[k]) // bins[k] for k, n in enumerate((i, j))]
+            (t, left), (b, right) = (np.clip(v, 0, x.shape[2:]) for v in (low, high))
+            part = x[int(region[0]), :, t:b, left:right]
+            y[r, :, i, j] = part.max((1, 2)) if part.size else 0
+    return y
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("bins, scale", [((7, 7), 1.0), ((1, 1), 0.25), ((2, 130), 0.5), ((3, 1), 4.0)])
+def test_max_roi_pool(bins, scale, dtype):
+    tensor = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    inputs = [("x", tensor, 4, None), ("r", tensor, 2, ["n", 5])]
+    exe = compiled("MaxRoiPool", inputs, ["x", "r"], pooled_shape=bins, spatial_scale=scale)
+    rng = np.random.default_rng(0)
+    for shape, n in [((2, 3, 40, 70), 6), ((1, 1, 1, 1), 3), ((3, 2, 5, 9), 4), ((1, 3, 20, 6), 0), ((2, 0, 4, 4), 2)]:
+        x = rng.standard_normal(shape).astype(dtype)
+        start = rng.integers(-3, 1 + shape[3], (n, 2)) / scale
+        regions = [rng.integers(0, shape[0], (n, 1)), start, start + rng.integers(-4, 40, (n, 2)) / scale]
+        regions = np.concatenate(regions, 1).astype(dtype)
+        (y,) = exe.run({"x": x, "r": regions}).values()
+        np.testing.assert_array_equal(y, max_roi_pool(x, regions, bins, scale))
+
+
+def deform_conv(x, w, offset, bias, mask, strides, dilations, pads, group, offset_group):
+    n, channels, height, width = x.shape
+    kh, kw = w.shape[2:]
+    oh, ow = offset.shape[2:]
+    shifts = offset.reshape(n, offset_group, kh * kw, 2, oh, ow)
+    masks = np.ones((n, offset_group, kh * kw, oh, ow)) if mask is None else mask.reshape(n, offset_group, kh * kw, oh, ow)
+    taps = np.zeros((n, channels, kh * kw, oh, ow))
+    for b, c, k, i, j in itertools.product(range(n), range(channels), range(kh * kw), range(oh), range(ow)):
+        g = c * offset_group // channels
+        at = np.array([i, j]) * strides - pads[:2] + np.array(divmod(k, kw)) * dilations + shifts[b, g, k, :, i, j]
+        low = np.floor(at).astype(int)
+        for step in itertools.product((0, 1), repeat=2):
+            p = low + step
+            if (p >= 0).all() and (p < (height, width)).all():
+                share = np.prod(np.where(step, at - low, 1 - (at - low)))
+                taps[b, c, k, i, j] += share * x[b, c, p[0], p[1]]
+        taps[b, c, k, i, j] *= masks[b, g, k, i, j]
+    grouped = taps.reshape(n, group, channels // group, kh * kw, oh, ow)
+    weights = w.reshape(group, w.shape[0] // group, w.shape[1], kh * kw)
+    y = np.einsum("bgckhw,gock->bgohw", grouped, weights).reshape(n, w.shape[0], oh, ow)
+    return y if bias is None else y + bias[:, None, None]
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("group, offset_group, masked", [(1, 1, False), (2, 2, True), (1, 3, True), (3, 2, False)])
+def test_deform_conv(group, offset_group, masked, known):
+    channels, kernel, strides, dilations, pads = 6, (3, 2), (1, 2), (2, 1), (1, 0, 2, 1)
+    rng = np.random.default_rng(group)
+    w = rng.standard_normal((group * 2, channels // group, *kernel)).astype(np.float32)
+    bias = rng.standard_normal(len(w)).astype(np.float32)
+    inputs = [("x", F32, 4, ["n", channels, "h", "w"]), ("o", F32, 4, ["n", 2 * 6 * offset_group, "i", "j"])]
+    inputs += [("m", F32, 4, ["n", 6 * offset_group, "i", "j"])] if masked else []
+    inputs += [] if known else [("w", F32, 4, w.shape), ("b", F32, 1, bias.shape)]
+    infos = [helper.make_tensor_value_info(name, dtype, shape) for name, dtype, _, shape in inputs]
+    attributes = {"strides": strides, "dilations": dilations, "pads": pads, "group": group, "offset_group": offset_group}
+    node = helper.make_node("DeformConv", ["x", "w", "o", "b", "m" if masked else ""], ["y"], **attributes)
+    weights = [numpy_helper.from_array(w, "w"), numpy_helper.from_array(bias, "b")] if known else []
+    graph = helper.make_graph([node], "g", infos, [helper.make_empty_tensor_value_info("y")], weights)
+    exe = pliant.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9))
+    for n, height, width in [(1, 7, 9), (2, 5, 4), (0, 6, 6), (1, 4, 33)]:
+        out = (height + 3 - 5) // 1 + 1, (width + 1 - 2) // 2 + 1
+        feeds = {"x": rng.standard_normal((n, channels, height, width)).astype(np.float32)}
+        feeds["o"] = (rng.standard_normal((n, 12 * offset_group, *out)) * 2).astype(np.float32)
+        feeds["o"][..., :1] = np.round(feeds["o"][..., :1])
+        if masked:
+            feeds["m"] = rng.random((n, 6 * offset_group, *out)).astype(np.float32)
+        if not known:
+            feeds.update(w=w, b=bias)
+        (y,) = exe.run(feeds).values()
+        expected = deform_conv(feeds["x"], w, feeds["o"], bias, feeds.get("m"), strides, dilations, pads, group, offset_group)
+        np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_deform_conv_ignores_what_lies_outside():
+    inputs = [("x", F32, 4, None), ("w", F32, 4, [1, 1, 1, 1]), ("o", F32, 4, None)]
+    exe = compiled("DeformConv", inputs, ["x", "w", "o"])
+    x = np.array([[[[np.inf, 2.0, 3.0]]]], np.float32)
+    offset = np.zeros((1, 2, 1, 3), np.float32)
+    offset[0, 0] = [[9, np.nan, np.inf]]
+    (y,) = exe.run({"x": x, "w": np.ones((1, 1, 1, 1), np.float32), "o": offset}).values()
+    np.testing.assert_array_equal(y, np.zeros((1, 1, 1, 3)))

@@ -5,65 +5,139 @@ namespace pliant::ops {
 namespace {
 
 // Inputs: x 0, w 1, offset 2, bias? 3, mask? 4; two spatial axes.
-Tensors compute(DefineContext& c) {
-  const Tensor &x = c.in(0), &w = c.in(1), &offset = c.in(2);
-  TRY(require_domain(c, 0, kFloats));
-  for (size_t k : {size_t{1}, size_t{2}, size_t{3}, size_t{4}})
-    if (c.has(k)) TRY(c.require_same_dtype(0, k));
-  if (x->rank() != 4 || w->rank() != 4 || offset->rank() != 4 || (c.has(4) && c.in(4)->rank() != 4))
-    return c.fail("unsupported-shape", "a deformable convolution takes tensors of rank 4");
-  int64_t group = c.attr().as_int("group"), offset_group = c.attr().as_int("offset_group");
-  if (group < 1 || offset_group < 1) return c.fail("bad-attribute", "groups must be positive");
-  Window window = TRY(read_window(c, {x->shape[2], x->shape[3]}, {w->shape[2], w->shape[3]}));
-  Dim taps = w->shape[2] * w->shape[3], group_in = w->shape[1], group_out = expr::floordiv(w->shape[0], group),
-      per_offset = expr::floordiv(x->shape[1], offset_group);
-  TRY(c.require_equal(x->shape[1], group_in * group, "the input's channels and those of the weight times group"));
-  TRY(c.require_equal(offset->shape[1], taps * (2 * offset_group), "the channels of the offsets"));
-  std::vector<Dim> out = window.output(), shape{x->shape[0], w->shape[0], out[0], out[1]};
-  TRY(c.require_equal(offset->shape[0], x->shape[0], "the batch of the offsets"));
-  for (size_t k : {size_t{0}, size_t{1}})
-    TRY(c.require_equal(offset->shape[k + 2], out[k], "a spatial axis of the offsets"));
-  if (c.has(4)) {
-    const std::vector<Dim> mask{x->shape[0], taps * offset_group, out[0], out[1]};
-    for (size_t k = 0; k < 4; ++k) TRY(c.require_equal(c.in(4)->shape[k], mask[k], "an axis of the mask"));
+class DeformConv {
+ public:
+  explicit DeformConv(DefineContext& c) : c_(c), x_(c.in(0)), w_(c.in(1)), offset_(c.in(2)) {}
+
+  Tensors run() {
+    TRY(check_inputs());
+    window_ = TRY(read_window(c_, {x_->shape[2], x_->shape[3]}, {w_->shape[2], w_->shape[3]}));
+    TRY(check_sizes());
+    const Dim group_in = w_->shape[1], group_out = expr::floordiv(w_->shape[0], group_);
+    const std::vector<Dim> out = window_.output(), shape{x_->shape[0], w_->shape[0], out[0], out[1]};
+    const Tensor taps = sample_taps();
+    const Tensor sum = c_.te().reduce("deform_conv", shape, {group_in, w_->shape[2], w_->shape[3]}, te::Combiner::Sum,
+                                      [&](const Index& o, const Index& r) {
+                                        const Dim channel =
+                                            group_ == 1 ? r[0] : expr::floordiv(o[1], group_out) * group_in + r[0];
+                                        const Scalar weight = expr::make_cast(work(), (*w_)({o[1], r[0], r[1], r[2]}));
+                                        return (*taps)({o[0], channel, r[1], r[2], o[2], o[3]}) * weight;
+                                      });
+    return std::vector{c_.te().map("y", shape, [&](const Index& i) {
+      Scalar v = (*sum)(i);
+      if (c_.has(3)) v = v + expr::make_cast(work(), (*c_.in(3))({i[1]}));
+      return expr::make_cast(x_->dtype, v);
+    })};
   }
-  if (c.has(3)) TRY(require_bias(c, 3, w->shape[0]));
-  DType work = wide(x->dtype);
-  Tensor sum = c.te().reduce(
-      "deform_conv", shape, {group_in, w->shape[2], w->shape[3]}, te::Combiner::Sum, [&](const Index& o, const Index& r) {
-        Dim channel = group == 1 ? r[0] : expr::floordiv(o[1], group_out) * group_in + r[0];
-        Dim which = offset_group == 1 ? c.dim(0) : expr::floordiv(channel, per_offset), tap = r[1] * w->shape[3] + r[2];
-        Scalar near[2], far[2], whole[2];
-        for (size_t k = 0; k < 2; ++k) {
-          Scalar moved =
-              expr::make_cast(work, (*offset)({o[0], (which * taps + tap) * 2 + static_cast<int64_t>(k), o[2], o[3]}));
-          Scalar p = number(work, window.axes[k].position(o[k + 2], r[k + 1])) + moved;
-          whole[k] = unary(UnaryOp::Floor, p);
-          far[k] = p - whole[k];
-          near[k] = 1.0 - far[k];
-        }
-        auto corner = [&](double dy, double dx) {
-          Index at{o[0], channel};
-          Scalar inside, weight = (dy == 0 ? near[0] : far[0]) * (dx == 0 ? near[1] : far[1]);
-          for (size_t k = 0; k < 2; ++k) {
-            Scalar v = whole[k] + (k == 0 ? dy : dx), last = number(work, x->shape[k + 2]) - 1;
-            Scalar good = expr::logical_and(greater_equal(v, constant_like(v, 0)), make_binary(BinaryOp::Le, v, last));
-            inside = inside ? expr::logical_and(inside, good) : good;
-            at.push_back(expr::value(expr::make_cast(DType::I64, v)));
-          }
-          Scalar v = expr::make_cast(work, (*x)(at));
-          return expr::make_select(inside, v * weight, constant_like(v, 0));
-        };
-        Scalar v = corner(0, 0) + corner(0, 1) + corner(1, 0) + corner(1, 1);
-        if (c.has(4)) v = v * expr::make_cast(work, (*c.in(4))({o[0], which * taps + tap, o[2], o[3]}));
-        return v * expr::make_cast(work, (*w)({o[1], r[0], r[1], r[2]}));
-      });
-  return std::vector{c.te().map("y", shape, [&](const Index& i) {
-    Scalar v = (*sum)(i);
-    if (c.has(3)) v = v + expr::make_cast(work, (*c.in(3))({i[1]}));
-    return expr::make_cast(x->dtype, v);
-  })};
-}
+
+ private:
+  DType work() const { return wide(x_->dtype); }
+  Dim per_offset() const { return expr::floordiv(x_->shape[1], offset_group_); }
+  Dim tap_count() const { return w_->shape[2] * w_->shape[3]; }
+
+  Status check_inputs() {
+    TRY(require_domain(c_, 0, kFloats));
+    for (size_t k : {size_t{1}, size_t{2}, size_t{3}, size_t{4}})
+      if (c_.has(k)) TRY(c_.require_same_dtype(0, k));
+    if (x_->rank() != 4 || w_->rank() != 4 || offset_->rank() != 4 || (c_.has(4) && c_.in(4)->rank() != 4))
+      return c_.fail("unsupported-shape", "a deformable convolution takes tensors of rank 4");
+    group_ = c_.attr().as_int("group");
+    offset_group_ = c_.attr().as_int("offset_group");
+    if (group_ < 1 || offset_group_ < 1) return c_.fail("bad-attribute", "groups must be positive");
+    return ok();
+  }
+
+  Status check_sizes() {
+    TRY(c_.require_equal(x_->shape[1], w_->shape[1] * group_, "the input's channels and those of the weight times group"));
+    TRY(c_.require_equal(x_->shape[1], per_offset() * offset_group_, "the input's channels in whole groups of offsets"));
+    TRY(c_.require_equal(offset_->shape[1], tap_count() * (2 * offset_group_), "the channels of the offsets"));
+    const std::vector<Dim> out = window_.output();
+    TRY(c_.require_equal(offset_->shape[0], x_->shape[0], "the batch of the offsets"));
+    for (size_t k : {size_t{0}, size_t{1}})
+      TRY(c_.require_equal(offset_->shape[k + 2], out[k], "a spatial axis of the offsets"));
+    if (c_.has(4)) {
+      const std::vector<Dim> mask{x_->shape[0], tap_count() * offset_group_, out[0], out[1]};
+      for (size_t k = 0; k < 4; ++k) TRY(c_.require_equal(c_.in(4)->shape[k], mask[k], "an axis of the mask"));
+    }
+    if (c_.has(3)) TRY(require_bias(c_, 3, w_->shape[0]));
+    return ok();
+  }
+
+  // What the offsets decide is the same for all channels of a group: [batch, group of offsets, tap, output].
+  std::vector<Dim> points() const {
+    const std::vector<Dim> out = window_.output();
+    return {x_->shape[0], c_.dim(offset_group_), tap_count(), out[0], out[1]};
+  }
+  // Where a point of `points` reads along an axis.
+  Scalar position(const Index& i, size_t axis) const {
+    const Dim tap[2] = {expr::floordiv(i[2], w_->shape[3]), expr::mod(i[2], w_->shape[3])};
+    const Dim channel = (i[1] * tap_count() + i[2]) * 2 + static_cast<int64_t>(axis);
+    return number(work(), window_.axes[axis].position(i[axis + 3], tap[axis])) +
+           expr::make_cast(work(), (*offset_)({i[0], channel, i[3], i[4]}));
+  }
+
+  // One of the four elements around a position: its place in the plane, -1 outside, and its weight.
+  struct Corner {
+    Tensor element, weight;
+  };
+  Corner corner(int64_t dy, int64_t dx) {
+    const int64_t step[2] = {dy, dx};
+    Corner out;
+    out.element = c_.te().map("element", points(), [&](const Index& i) {
+      Scalar inside;
+      Dim at[2];
+      for (size_t k = 0; k < 2; ++k) {
+        const Scalar v = unary(UnaryOp::Floor, position(i, k)) + static_cast<double>(step[k]);
+        const Scalar last = number(work(), x_->shape[k + 2]) - 1;
+        const Scalar good = expr::logical_and(greater_equal(v, constant_like(v, 0)), make_binary(BinaryOp::Le, v, last));
+        inside = inside ? expr::logical_and(inside, good) : good;
+        at[k] = expr::value(expr::make_cast(DType::I64, v));
+      }
+      return expr::make_select(inside, expr::make_index(at[0] * x_->shape[3] + at[1]), expr::make_index(c_.dim(-1)));
+    });
+    out.weight = c_.te().map("weight", points(), [&](const Index& i) {
+      Scalar weight;
+      for (size_t k = 0; k < 2; ++k) {
+        const Scalar v = position(i, k), far = v - unary(UnaryOp::Floor, v);
+        const Scalar part = step[k] == 0 ? 1.0 - far : far;
+        weight = weight ? weight * part : part;
+      }
+      return weight;
+    });
+    return out;
+  }
+
+  // What each tap reads of each channel: [batch, channel, tap's row and column, output].
+  Tensor sample_taps() {
+    const Corner corners[] = {corner(0, 0), corner(0, 1), corner(1, 0), corner(1, 1)};
+    const std::vector<Dim> out = window_.output();
+    const std::vector<Dim> shape{x_->shape[0], x_->shape[1], w_->shape[2], w_->shape[3], out[0], out[1]};
+    const Dim width = x_->shape[3];
+    return c_.te().map("taps", shape, [&](const Index& i) {
+      const Dim which = offset_group_ == 1 ? c_.dim(0) : expr::floordiv(i[1], per_offset());
+      const Dim tap = i[2] * w_->shape[3] + i[3];
+      const Index point{i[0], which, tap, i[4], i[5]};
+      Scalar sum;
+      for (const Corner& corner : corners) {
+        const Scalar element = (*corner.element)(point);
+        const Dim e = expr::value(element);
+        const Scalar v = expr::make_cast(work(), (*x_)({i[0], i[1], expr::floordiv(e, width), expr::mod(e, width)}));
+        const Scalar term = expr::make_select(greater_equal(element, constant_like(element, 0)), v * (*corner.weight)(point),
+                                              constant_like(v, 0));
+        sum = sum ? sum + term : term;
+      }
+      if (c_.has(4)) sum = sum * expr::make_cast(work(), (*c_.in(4))({i[0], which * tap_count() + tap, i[4], i[5]}));
+      return sum;
+    });
+  }
+
+  DefineContext& c_;
+  const Tensor &x_, &w_, &offset_;
+  int64_t group_ = 1, offset_group_ = 1;
+  Window window_;
+};
+
+Tensors compute(DefineContext& c) { return DeformConv(c).run(); }
 
 }  // namespace
 

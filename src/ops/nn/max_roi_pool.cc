@@ -24,19 +24,32 @@ Tensors compute(DefineContext& c) {
   auto corner = [&](Dim r, int64_t k) {
     return expr::value(expr::make_cast(DType::I64, unary(UnaryOp::Floor, roi(r, k) * scale + 0.5)));
   };
-  auto bin = [&](Dim r, int64_t axis, Dim o) {
-    Dim begin = corner(r, axis == 0 ? 2 : 1), end = corner(r, axis == 0 ? 4 : 3),
-        bins = c.dim(pooled[static_cast<size_t>(axis)]);
-    Dim size = expr::max(end - begin + 1, c.dim(1));
-    return std::pair(begin + expr::floordiv(o * size, bins), begin + expr::ceildiv((o + 1) * size, bins));
+  // Where the bins of each region begin and end along an axis, which all channels share: [region, bin].
+  struct Bins {
+    Tensor begin, end;
   };
+  auto bins_along = [&](int64_t axis) {
+    const Dim bins = c.dim(pooled[static_cast<size_t>(axis)]);
+    auto table = [&](const char* name, const std::function<Dim(Dim begin, Dim size, Dim bin)>& bound) {
+      return c.te().map(name, {rois->shape[0], bins}, [&](const Index& i) {
+        Dim begin = corner(i[0], axis == 0 ? 2 : 1), end = corner(i[0], axis == 0 ? 4 : 3);
+        return expr::make_index(bound(begin, expr::max(end - begin + 1, c.dim(1)), i[1]));
+      });
+    };
+    return Bins{table("begin", [&](Dim begin, Dim size, Dim bin) { return begin + expr::floordiv(bin * size, bins); }),
+                table("end", [&](Dim begin, Dim size, Dim bin) { return begin + expr::ceildiv((bin + 1) * size, bins); })};
+  };
+  const Bins bins[2] = {bins_along(0), bins_along(1)};
   std::vector<Dim> shape{rois->shape[0], x->shape[1], c.dim(pooled[0]), c.dim(pooled[1])};
   Tensor best =
       c.te().reduce("best", shape, {x->shape[2], x->shape[3]}, te::Combiner::Max, [&](const Index& o, const Index& p) {
-        auto [top, bottom] = bin(o[0], 0, o[2]);
-        auto [left, right] = bin(o[0], 1, o[3]);
-        Scalar inside = expr::logical_and(expr::logical_and(expr::less_equal(top, p[0]), expr::less(p[0], bottom)),
-                                          expr::logical_and(expr::less_equal(left, p[1]), expr::less(p[1], right)));
+        Scalar inside;
+        for (size_t k = 0; k < 2; ++k) {
+          const Index at{o[0], o[k + 2]};
+          const Scalar within = expr::logical_and(expr::less_equal(expr::value((*bins[k].begin)(at)), p[k]),
+                                                  expr::less(p[k], expr::value((*bins[k].end)(at))));
+          inside = inside ? expr::logical_and(inside, within) : within;
+        }
         Scalar v = (*x)({expr::value((*batch)({o[0]})), o[1], p[0], p[1]});
         return expr::make_select(inside, v, expr::make_lowest(c.ctx(), x->dtype));
       });
