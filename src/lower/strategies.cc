@@ -1,6 +1,7 @@
 // The strategies in the order in which they are tried, and the choice.
 #include "loop/walk.h"
 #include "lower/contraction.h"
+#include "lower/fourier.h"
 #include "lower/pairs.h"
 #include "lower/phases.h"
 #include "lower/quads.h"
@@ -100,6 +101,7 @@ Result<LoweredNode> lower_reduction(const Problem& p, const StageList& list) {
 
 const std::vector<Strategy>& all_strategies() {
   static const std::vector<Strategy> table = {
+      {"fourier", has_fourier, lower_fourier},
       {"quads", has_quads, lower_quads},
       {"pairs", has_pairs, lower_pairs},
       {"phases", has_phases, lower_phases},

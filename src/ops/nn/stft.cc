@@ -1,5 +1,6 @@
 // Fourier transforms of windows that move along a signal.
-#include "ops/fourier.h"
+#include "expr/fourier.h"
+#include "ops/elementwise.h"
 
 namespace pliant::ops {
 namespace {
@@ -21,20 +22,26 @@ Tensors compute(DefineContext& c) {
     if (c.in(1)->rank() != 1) return c.fail("shape-mismatch", "a window must have rank 1");
     TRY(c.require_equal(c.in(1)->shape[0], length, "the window and the frame"));
   }
-  DType work = DType::F64;  // cancelling sums
   Dim frames = expr::floordiv(x->shape[1] - length, step) + 1, bins = onesided ? expr::floordiv(length, 2) + 1 : length;
   std::vector<Dim> shape{x->shape[0], frames, bins, c.dim(2)};
   Tensor sum = c.te().reduce("stft", shape, {length}, te::Combiner::Sum, [&](const Index& o, const Index& r) {
     auto sample = [&](int64_t part) {
       Index at{o[0], o[1] * step + r[0]};
       if (x->rank() == 3) at.push_back(c.dim(part));
-      Scalar v = expr::make_cast(work, (*x)(at));
-      return c.has(1) ? v * expr::make_cast(work, (*c.in(1))({r[0]})) : v;
+      Scalar v = expr::make_cast(wide(x->dtype), (*x)(at));
+      if (c.has(1)) v = v * expr::make_cast(v.dtype(), (*c.in(1))({r[0]}));
+      return expr::make_cast(DType::F64, v);
     };
-    Scalar re = sample(0), im = complex ? sample(1) : constant_like(re, 0);
-    return rotated_part(re, im, o[2], r[0], length, false, expr::equal(o[3], c.dim(0)), complex);
+    expr::FourierTerm t;
+    t.re = sample(0);
+    if (complex) t.im = sample(1);
+    t.bin = o[2];
+    t.sample = r[0];
+    t.length = length;
+    t.is_real = expr::equal(o[3], c.dim(0));
+    return expr::fourier_term(t);
   });
-  if (work == x->dtype) return std::vector{sum};
+  if (x->dtype == DType::F64) return std::vector{sum};
   return std::vector{c.te().map("y", shape, [&](const Index& i) { return expr::make_cast(x->dtype, (*sum)(i)); })};
 }
 
