@@ -14,10 +14,8 @@ std::optional<Dim> slack_of(Scalar term) {
   if (term->args[0]->dtype != DType::I64) return std::nullopt;
   auto side = [](Scalar s) -> std::optional<Dim> {
     if (s->kind == expr::ScalarKind::Index) return s->index[0];
-    if (s->kind == expr::ScalarKind::Load) return expr::value(s);
-    if (s->kind == expr::ScalarKind::Const)
-      return s->ctx ? std::optional<Dim>(s->ctx->constant(static_cast<int64_t>(s->bits))) : std::nullopt;
-    return std::nullopt;
+    if (s->kind != expr::ScalarKind::Const) return expr::value(s);
+    return s->ctx ? std::optional<Dim>(s->ctx->constant(static_cast<int64_t>(s->bits))) : std::nullopt;
   };
   auto a = side(term->args[0]), b = side(term->args[1]);
   if (!a || !b) return std::nullopt;

@@ -3,6 +3,7 @@
 #include "lower/stage_kernels.h"
 #include "lower/strided.h"
 #include "lower/transpose.h"
+#include "lower/turn.h"
 
 namespace pliant::lower {
 
@@ -90,6 +91,37 @@ std::optional<SymbolId> lane_of(Dim v, Dim outer) {
   return last;
 }
 
+// Whether every output has the `count` elements of each iteration of `vector` side by side.
+bool takes_turns(expr::Context& ctx, const Nest& nest, SymbolId vector, SymbolId few, int64_t count) {
+  if (count < 2 || count > kFewVectors) return false;
+  return std::all_of(nest.offsets.begin(), nest.offsets.end(), [&](Dim d) {
+    const auto along = stride_in(ctx, d, vector), across = stride_in(ctx, d, few);
+    return along && across && along->is_const(count) && across->is_const(1);
+  });
+}
+
+// Whole vectors from `begin` on, each with `count` elements an iteration of `vector`.
+loop::StmtPtr make_turns(expr::Context& ctx, const Nest& nest, const std::vector<const Stage*>& group,
+                         const expr::DimMap& outer, SymbolId vector, SymbolId few, int64_t count, Dim begin, Dim vectors,
+                         int64_t lanes) {
+  const Dim v = ctx.index_symbol("v", vectors), first = begin + v * lanes;
+  std::vector<loop::StmtPtr> parts;
+  for (size_t k = 0; k < group.size(); ++k) {
+    auto at = [&](Dim along, Dim across) {
+      expr::DimMap map = outer;
+      map[vector] = along;
+      map[few] = across;
+      return map;
+    };
+    const Dim base = expr::substitute(nest.offsets[k], at(first, ctx.constant(0)));
+    parts.push_back(make_interleaved(
+        ctx, nest.scalars[k]->dtype, count, lanes,
+        [&](Dim part, Dim lane) { return expr::substitute(nest.scalars[k], at(first + lane, part)); },
+        [&](Dim place, Scalar value) { return loop::make_store(group[k]->tensor->id, {base + place}, value); }));
+  }
+  return loop::make_for(*v.as_symbol(), vectors, loop::ForKind::Serial, loop::make_block(std::move(parts)));
+}
+
 // Tasks of the outer loops, and of chunks of a long innermost one, which is the vector loop.
 TaskGrid make_rows_of_vectors(expr::Context& ctx, const Nest& nest, const std::vector<const Stage*>& group, int64_t lanes) {
   TaskGrid grid{nest.loops, {}};
@@ -128,7 +160,16 @@ TaskGrid make_rows_of_vectors(expr::Context& ctx, const Nest& nest, const std::v
     serial.push_back(grid.parallel.back());  // short rows: several make a task
     grid.parallel.pop_back();
   }
-  grid.body = make_vector_loop(ctx, length, lanes, [&](Dim v) {
+  std::vector<loop::StmtPtr> parts;
+  const int64_t count = static_cast<int64_t>(unrolled.size());
+  if (unrolled_var && takes_turns(ctx, nest, inner.var, *unrolled_var, count)) {
+    const Dim vectors = floordiv(length, lanes);
+    if (!vectors.is_const(0))
+      parts.push_back(make_turns(ctx, nest, group, outer, inner.var, *unrolled_var, count, begin, vectors, lanes));
+    begin = begin + vectors * lanes;
+    length = mod(length, lanes);
+  }
+  parts.push_back(make_vector_loop(ctx, length, lanes, [&](Dim v) {
     std::vector<loop::StmtPtr> points;
     for (Dim u : unrolled) {
       expr::DimMap at = outer;
@@ -137,8 +178,8 @@ TaskGrid make_rows_of_vectors(expr::Context& ctx, const Nest& nest, const std::v
       points.push_back(make_point(ctx, nest, group, at, lane_of(v, begin)));
     }
     return loop::make_block(std::move(points));
-  });
-  grid.body = wrap_loops(serial, loop::ForKind::Serial, grid.body);
+  }));
+  grid.body = wrap_loops(serial, loop::ForKind::Serial, loop::make_block(std::move(parts)));
   return grid;
 }
 

@@ -127,6 +127,28 @@ Merged merge(expr::Context& ctx, const Nest& nest, const std::vector<Offset>& of
   return m;
 }
 
+// The innermost loop outside a run that did not join it.
+struct Near {
+  Dim extent;
+  std::vector<Dim> strides;  // of each offset
+  std::vector<Dim> others;   // extents of the loops outside it; 1 for it and those inside
+};
+Near nearest(expr::Context& ctx, const Nest& nest, const std::vector<Offset>& offsets, const Merged& m, Lets& lets) {
+  const Dim one = ctx.constant(1);
+  const size_t last = nest.loops.size() - 1;
+  Near n{m.extents[last - 1], {}, m.extents};
+  for (const Offset& o : offsets) n.strides.push_back(o.strides[last - 1]);
+  n.others[last - 1] = one;
+  for (size_t j = last - 1; j-- > 0;) {
+    const Scalar free = expr::equal(n.extent, one);
+    for (size_t k = 0; k < offsets.size(); ++k)
+      n.strides[k] = lets.add("stride", select(free, offsets[k].strides[j], n.strides[k]), 0, expr::kNoLimit);
+    n.others[j] = lets.add("others", select(free, one, m.extents[j]), 1, expr::kNoLimit);
+    n.extent = lets.add("near", select(free, m.extents[j], n.extent), 1, expr::kNoLimit);
+  }
+  return n;
+}
+
 // The divisor of a floordiv or mod of the loop's variable that divides the loop's extent evenly.
 std::optional<Dim> even_divisor(expr::Context& ctx, const Nest& nest, const Loop& l, int64_t lanes) {
   const Dim var = ctx.symbol_dim(l.var);
@@ -190,24 +212,35 @@ Runs make_runs(expr::Context& ctx, const Nest& nest, int64_t chunk, int64_t lane
                const std::function<loop::StmtPtr(const Nest& flat, SymbolId var, Dim at)>& point) {
   const std::vector<Offset> offsets = *linear_offsets(ctx, nest);
   const Dim total = product_of(ctx, nest.loops), tasks = ceildiv(total, chunk), task = ctx.index_symbol("t", tasks);
-  Lets lets(ctx), at_run(ctx);
+  Lets lets(ctx), at_row(ctx), at_run(ctx);
   const Merged m = merge(ctx, nest, offsets, lets);
+  const Near near = nearest(ctx, nest, offsets, m, lets);
   const Dim first = lets.add("first", task * chunk, 0, expr::kNoLimit);
   const Dim end = lets.add("end", min(total, first + chunk), 0, expr::kNoLimit);
   const Dim first_run = lets.add("run", floordiv(first, m.length), 0, expr::kNoLimit);
-  const Dim runs = ceildiv(end, m.length) - first_run, r = ctx.index_symbol("r", runs);
-  const Dim start = at_run.add("start", (first_run + r) * m.length, 0, expr::kNoLimit);
-  const Dim from = at_run.add("from", max(first - start, ctx.constant(0)), 0, expr::kNoLimit);
-  const Dim count = at_run.add("count", min(end - start, m.length) - from, 1, chunk);
+  const Dim end_run = lets.add("end_run", ceildiv(end, m.length), 0, expr::kNoLimit);
+  // Rows of runs along the nearest loop: what the other loops add is computed once a row.
+  const Dim first_row = lets.add("row", floordiv(first_run, near.extent), 0, expr::kNoLimit);
+  const Dim rows = ceildiv(end_run, near.extent) - first_row, q = ctx.index_symbol("q", rows);
+  const Dim row = at_row.add("row", first_row + q, 0, expr::kNoLimit);
+  const Dim from_run = at_row.add("first_run", max(first_run - row * near.extent, ctx.constant(0)), 0, expr::kNoLimit);
+  const Dim runs = at_row.add("runs", min(near.extent, end_run - row * near.extent) - from_run, 0, expr::kNoLimit);
   std::vector<Dim> bases;
-  for (size_t k = 0; k < offsets.size(); ++k) bases.push_back(offsets[k].rest + from * m.steps[k]);
-  Dim rest = first_run + r;
-  for (size_t j = m.extents.size(); j-- > 0;) {
-    const Dim index = at_run.add("i", j == 0 ? rest : mod(rest, m.extents[j]), 0, expr::kNoLimit);
-    if (j > 0) rest = at_run.add("rest", floordiv(rest, m.extents[j]), 0, expr::kNoLimit);
+  for (const Offset& o : offsets) bases.push_back(o.rest);
+  Dim rest = row;
+  for (size_t j = near.others.size(); j-- > 0;) {
+    if (near.others[j].is_const(1)) continue;
+    const Dim index = at_row.add("i", j == 0 ? rest : mod(rest, near.others[j]), 0, expr::kNoLimit);
+    if (j > 0) rest = at_row.add("rest", floordiv(rest, near.others[j]), 0, expr::kNoLimit);
     for (size_t k = 0; k < offsets.size(); ++k) bases[k] = bases[k] + index * offsets[k].strides[j];
   }
-  for (Dim& base : bases) base = at_run.add("base", base, 0, expr::kNoLimit);
+  for (Dim& base : bases) base = at_row.add("base", base, 0, expr::kNoLimit);
+  const Dim r = ctx.index_symbol("r", runs), i = from_run + r;
+  const Dim start = at_run.add("start", (row * near.extent + i) * m.length, 0, expr::kNoLimit);
+  const Dim from = at_run.add("from", max(first - start, ctx.constant(0)), 0, expr::kNoLimit);
+  const Dim count = at_run.add("count", min(end - start, m.length) - from, 1, chunk);
+  for (size_t k = 0; k < offsets.size(); ++k)
+    bases[k] = at_run.add("at", bases[k] + i * near.strides[k] + from * m.steps[k], 0, expr::kNoLimit);
   // The nest of one run, over a variable of its own.
   const Dim v = ctx.index_symbol("i", count);
   auto linear = [&](Dim whole) {
@@ -223,7 +256,8 @@ Runs make_runs(expr::Context& ctx, const Nest& nest, int64_t chunk, int64_t lane
         expr::substitute(s, {}, [&](Scalar l) { return expr::make_load(ctx, l->tensor, l->dtype, {linear(l->index[0])}); }));
   for (Dim d : nest.offsets) flat.offsets.push_back(linear(d));
   loop::StmtPtr run = make_vector_loop(ctx, count, lanes, [&](Dim at) { return point(flat, *v.as_symbol(), at); });
-  loop::StmtPtr all = loop::make_for(*r.as_symbol(), runs, loop::ForKind::Serial, at_run.around(run));
+  run = loop::make_for(*r.as_symbol(), runs, loop::ForKind::Serial, at_run.around(run));
+  loop::StmtPtr all = loop::make_for(*q.as_symbol(), rows, loop::ForKind::Serial, at_row.around(run));
   return {{*task.as_symbol(), tasks}, lets.around(all)};
 }
 

@@ -75,13 +75,29 @@ bool multiplies_loads(const te::TensorDef& t, const std::vector<te::Tensor>& rea
   });
 }
 
+// A copy that lies along its last axis as a reduction does that picks by data from the others, which the original does not.
+bool is_laid_out(expr::Context& ctx, const te::TensorDef& t, const std::vector<te::Tensor>& readers) {
+  if (t.shape.empty() || t.body->kind != expr::ScalarKind::Load) return false;
+  const Dim last = ctx.symbol_dim(t.index.back());
+  if (t.body->index.empty() || t.body->index.back() == last) return false;
+  return std::any_of(readers.begin(), readers.end(), [&](const te::Tensor& r) {
+    if (r->kind != te::Kind::Reduce || r->index.empty() || !picks_by_data(*r)) return false;
+    const std::vector<Scalar> loads = expr::loads_of(r->body);
+    return std::any_of(loads.begin(), loads.end(), [&](Scalar l) {
+      return l->tensor == t.id && l->index.back() == ctx.symbol_dim(r->index.back()) &&
+             std::any_of(l->index.begin(), l->index.end() - 1,
+                         [](Dim d) { return !expr::loads_of(expr::make_index(d)).empty(); });
+    });
+  });
+}
+
 bool is_plain(Scalar s) {
   return s->kind == expr::ScalarKind::Load || s->kind == expr::ScalarKind::Const || s->kind == expr::ScalarKind::Index;
 }
 
 bool should_inline(const Problem& p, const te::Tensor& t, const std::vector<te::Tensor>& readers) {
   if (t->kind != te::Kind::Map) return false;
-  if (is_table(*t, readers) || multiplies_loads(*t, readers)) return false;
+  if (is_table(*t, readers) || multiplies_loads(*t, readers) || is_laid_out(p.ctx, *t, readers)) return false;
   if (is_plain(t->body)) return true;
   bool into_scatter = std::any_of(readers.begin(), readers.end(), [](const te::Tensor& r) {
     return r->kind == te::Kind::Scatter || r->kind == te::Kind::Scan;

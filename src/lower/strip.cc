@@ -12,26 +12,52 @@ constexpr int64_t kManySteps = 3;  // strides that a window of many taps spans
 constexpr int64_t kDeepest = 32;   // most positions of the axes other than rows and columns
 
 struct Bounded {
-  Scalar load, border;
+  Scalar load;
+  Scalar element;  // what the strip holds of it: the load, or the factor that it stands in
+  Scalar border;   // what changes nothing where `element` stands outside
   te::Tensor tensor;
   std::vector<bool> guarded;
 };
 
-// The one load that the guard bounds, and the value that changes nothing where it stands outside.
-std::optional<Bounded> bounded_load(const Problem& p, const StageList& list, const Stage& s, const Guarded& g) {
+// The factor of a product that holds `load`, where that is the same function of the element at every position of the
+// windows: the difference to a zero point, say.
+Scalar factor_of(Scalar s, Scalar load, const te::TensorDef& t, const AxisRange& col, const std::optional<AxisRange>& row) {
+  auto holds = [&](Scalar x) {
+    const std::vector<Scalar> loads = expr::loads_of(x);
+    return std::find(loads.begin(), loads.end(), load) != loads.end();
+  };
+  if (s->kind == expr::ScalarKind::Binary && s->binary() == expr::BinaryOp::Mul) {
+    const bool left = holds(s->args[0]), right = holds(s->args[1]);
+    return left == right ? Scalar() : factor_of(s->args[left ? 0 : 1], load, t, col, row);
+  }
+  const Scalar alone =
+      expr::substitute(s, {}, [&](Scalar l) { return l == load ? expr::make_const(*l->ctx, l->dtype, 0) : l; });
+  std::vector<SymbolId> sliding = t.reduce_index;
+  sliding.push_back(col.var);
+  if (row) sliding.push_back(row->var);
+  const bool moves = std::any_of(sliding.begin(), sliding.end(), [&](SymbolId v) { return expr::uses_symbol(alone, v); });
+  return moves ? Scalar() : s;
+}
+
+// The one load that the guard bounds.
+std::optional<Bounded> bounded_load(const Problem& p, const StageList& list, const Stage& s, const Guarded& g,
+                                    const AxisRange& col, const std::optional<AxisRange>& row) {
   const te::TensorDef& t = *s.tensor;
   for (Scalar load : expr::loads_of(g.body)) {
     auto found = list.tensors.find(load->tensor);
     if (found == list.tensors.end()) continue;
-    Bounded b{load, {}, found->second, {}};
+    Bounded b{load, load, {}, found->second, {}};
     if (!guards_exactly(p.ctx, g.guard, load, b.tensor->shape, b.guarded)) continue;
     bool same = g.body == load && t.accumulate == load->dtype;
-    if (t.combiner == te::Combiner::Sum && vanishes_with(g.body, load))
-      b.border = expr::make_const(p.ctx, load->dtype, 0);
-    else if ((t.combiner == te::Combiner::Max || t.combiner == te::Combiner::Min) && same)
+    if (t.combiner == te::Combiner::Max || t.combiner == te::Combiner::Min) {
+      if (!same) continue;
       b.border = identity_of(p.ctx, t.combiner, load->dtype);
-    else
-      continue;
+      return b;
+    }
+    if (t.combiner != te::Combiner::Sum) continue;
+    if (!vanishes_with(g.body, load)) b.element = factor_of(g.body, load, t, col, row);
+    if (!b.element) continue;
+    b.border = expr::make_const(p.ctx, b.element->dtype, 0);
     return b;
   }
   return std::nullopt;
@@ -63,6 +89,18 @@ std::optional<StripAxis> strip_axis(expr::Context& ctx, const te::TensorDef& t, 
   for (SymbolId v : t.index)  // whatever else the index uses is the same for the whole strip
     if (v != col.var && !(row && v == row->var) && expr::uses_symbol(a.local, v)) return std::nullopt;
   return a;
+}
+
+// `s` with `to` in the place of `from`, which stands below products and casts only.
+Scalar replace_scalar(Scalar s, Scalar from, Scalar to) {
+  if (s == from) return to;
+  if (s->kind == expr::ScalarKind::Cast) {
+    const Scalar inner = replace_scalar(s->args[0], from, to);
+    return inner == s->args[0] ? s : expr::make_cast(s->dtype, inner);
+  }
+  if (s->kind != expr::ScalarKind::Binary || s->binary() != expr::BinaryOp::Mul) return s;
+  const Scalar a = replace_scalar(s->args[0], from, to), b = replace_scalar(s->args[1], from, to);
+  return a == s->args[0] && b == s->args[1] ? s : a * b;
 }
 
 }  // namespace
@@ -104,7 +142,7 @@ std::optional<Strip> make_strip(const Problem& p, const StageList& list, const S
   const te::TensorDef& t = *s.tensor;
   Guarded g = split_guard(ctx, s.body, t.combiner, t.accumulate);
   if (!g.guard) return std::nullopt;
-  auto b = bounded_load(p, list, s, g);
+  auto b = bounded_load(p, list, s, g, col, row);
   if (!b) return std::nullopt;
   Strip out;
   out.border = b->border;
@@ -168,15 +206,16 @@ std::optional<Strip> make_strip(const Problem& p, const StageList& list, const S
   source.push_back(first + q * n);
   out.before = min(max(zero, ceildiv(-first, n)), line);
   out.within = max(zero, min(ceildiv(b->tensor->shape[*col_axis] - first, n), line) - out.before);
-  out.source = (*b->tensor)(source);
+  out.input = b->tensor->id;
+  const Scalar element = (*b->tensor)(source);
+  out.source = expr::substitute(b->element, {}, [&](Scalar l) { return l == b->load ? element : l; });
   out.elements = element_count(ctx, b->tensor->shape);
   out.buffer.id = ctx.fresh_tensor();
   out.buffer.name = "strip";
-  out.buffer.dtype = b->load->dtype;
+  out.buffer.dtype = b->element->dtype;
   out.buffer.shape = {elements + lanes};  // the fill writes whole vectors
   out.buffer.scope = loop::Scope::Scratch;
-  Scalar moved = expr::make_load(ctx, out.buffer.id, b->load->dtype, {at});
-  out.body = expr::substitute(g.body, {}, [&](Scalar l) { return l == b->load ? moved : l; });
+  out.body = replace_scalar(g.body, b->element, expr::make_load(ctx, out.buffer.id, b->element->dtype, {at}));
   return out;
 }
 
@@ -203,7 +242,10 @@ loop::StmtPtr fill_strip(expr::Context& ctx, const Strip& strip, int64_t lanes) 
   loop::StmtPtr exact = loop::make_block(
       {vectors(strip.before, floordiv(strip.within, lanes), strip.source), loop::make_if(expr::less(zero, rest), last)});
   // All but the last lines of the input are followed by others, which whole vectors may read.
-  Dim highest = expr::substitute(strip.source->index[0], {{col.var, strip.before + whole * lanes - 1}});
+  Dim highest = zero;
+  for (Scalar load : expr::loads_of(strip.source))
+    if (load->tensor == strip.input)
+      highest = expr::substitute(load->index[0], {{col.var, strip.before + whole * lanes - 1}});
   loop::StmtPtr inner =
       loop::make_if(expr::less(highest, strip.elements), vectors(strip.before, whole, strip.source), exact);
   loop::StmtPtr line = loop::make_block({vectors(zero, ceildiv(strip.before, lanes), strip.border), inner,

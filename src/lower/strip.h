@@ -17,6 +17,7 @@ struct Strip {
   loop::Buffer buffer;
   Scalar body;                 // the stage's body, without its guard, with loads of the buffer
   Scalar source;               // what position `position` of the buffer holds, without the guard
+  expr::TensorId input;        // the one whose elements the source is made of
   std::vector<Loop> position;  // outermost first; the last one runs along the columns
   Dim offset;                  // of that position in the buffer
   Scalar inside;               // whether it lies inside the input, as far as the columns do not tell

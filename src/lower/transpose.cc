@@ -25,7 +25,6 @@ namespace {
 
 constexpr int64_t kBlockRows = 64, kBlockColumns = 256;
 constexpr int64_t kMostLanes = 16;
-constexpr int64_t kFew = 4;  // so many vectors are interleaved or picked apart rather than turned
 
 // Loads that are made whatever the conditions inside `s` say.
 void collect_unconditional(Scalar s, std::set<const expr::ScalarNode*>& seen, std::vector<Scalar>& out) {
@@ -171,27 +170,16 @@ StmtPtr Blocks::turned_masked(Range rows, Range columns, int64_t lanes) {
 
 StmtPtr Blocks::interleave(Range rows, int64_t count) {
   return over_whole(rows, t_.lanes, [&](Dim row) {
-    std::vector<loop::Buffer> buffers;
-    std::vector<StmtPtr> body;
+    std::vector<StmtPtr> parts;
     for (size_t k = 0; k < map_.buffers.size(); ++k) {
-      Scalar value = map_.nest.scalars[k];
-      const DType moved = moved_type(value->dtype);
-      loop::Buffer parts = make_local(ctx_, "parts", moved, count * t_.lanes);
-      for (int64_t n = 0; n < count; ++n) {
-        Dim l = ctx_.index_symbol("l", constant(t_.lanes));
-        StmtPtr fill = loop::make_store(parts.id, {constant(n * t_.lanes) + l}, as_moved(at(value, {row + l, constant(n)})));
-        body.push_back(loop::make_for(*l.as_symbol(), constant(t_.lanes), ForKind::Vector, fill));
-      }
-      for (int64_t n = 0; n < count; ++n) {
-        Dim l = ctx_.index_symbol("l", constant(t_.lanes)), place = l + n * t_.lanes;
-        Scalar moved_value = expr::make_load(ctx_, parts.id, moved, {interleaved(place, count, t_.lanes)});
-        StmtPtr store = loop::make_store(map_.buffers[k], {at(map_.nest.offsets[k], {row, constant(0)}) + place},
-                                         from_moved(moved_value, value->dtype));
-        body.push_back(loop::make_for(*l.as_symbol(), constant(t_.lanes), ForKind::Vector, store));
-      }
-      buffers.push_back(parts);
+      const Scalar value = map_.nest.scalars[k];
+      parts.push_back(make_interleaved(
+          ctx_, value->dtype, count, t_.lanes, [&](Dim part, Dim lane) { return at(value, {row + lane, part}); },
+          [&](Dim place, Scalar v) {
+            return loop::make_store(map_.buffers[k], {at(map_.nest.offsets[k], {row, constant(0)}) + place}, v);
+          }));
     }
-    return declare(buffers, loop::make_block(std::move(body)));
+    return loop::make_block(std::move(parts));
   });
 }
 
@@ -260,12 +248,12 @@ TaskGrid Blocks::make() {
     versions.push_back({condition, body()});
   };
   // Blocks of half the size waste less where a loop is short.
-  const int64_t half = t_.lanes > kFew ? t_.lanes / 2 : t_.lanes;
-  const Dim lanes = constant(t_.lanes), few = constant(kFew);
+  const int64_t half = t_.lanes > kFewVectors ? t_.lanes / 2 : t_.lanes;
+  const Dim lanes = constant(t_.lanes), few = constant(kFewVectors);
   add({}, [&] { return one_by_one(rows, columns); });
-  if (masks_are_cheap() && half > kFew)
+  if (masks_are_cheap() && half > kFewVectors)
     add({{few, r_.extent}, {few, c_.extent}}, [&] { return turned_masked(rows, columns, half); });
-  for (int64_t n = 1; n <= kFew; ++n)
+  for (int64_t n = 1; n <= kFewVectors; ++n)
     add({{constant(n), t_.step}, {t_.step, constant(n)}},
         [&] { return by_vectors(with_step(ctx_, map_, t_.step, n), rows, columns); });
   bool side_by_side = true;
@@ -273,7 +261,7 @@ TaskGrid Blocks::make() {
     auto step = stride_in(ctx_, d, r_.var);
     side_by_side = side_by_side && step && *step == c_.extent;
   }
-  for (int64_t n = 1; n <= kFew && side_by_side; ++n)
+  for (int64_t n = 1; n <= kFewVectors && side_by_side; ++n)
     add({{lanes, r_.extent}, {constant(n), c_.extent}, {c_.extent, constant(n)}}, [&] { return interleave(rows, n); });
   add({{constant(half), r_.extent}, {constant(half), c_.extent}}, [&] { return turned(rows, columns, half); });
   if (half < t_.lanes)
@@ -303,7 +291,7 @@ std::optional<Transposed> find_transposed(expr::Context& ctx, const codegen::Tar
   for (Scalar load : all) {
     const Dim offset = load->index[0];
     auto step = stride_in(ctx, offset, column.var);
-    if (!step || uses_loop(nest, *step) || (step->is_const() && std::abs(step->const_value()) <= kFew)) continue;
+    if (!step || uses_loop(nest, *step) || (step->is_const() && std::abs(step->const_value()) <= kFewVectors)) continue;
     if (!known.count(load.node()) &&
         !(ctx.proves_less_equal(ctx.constant(0), offset) && ctx.proves_less(offset, elements(load->tensor))))
       continue;

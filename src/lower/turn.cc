@@ -124,6 +124,23 @@ StmtPtr declare(const std::vector<loop::Buffer>& buffers, StmtPtr body) {
   return body;
 }
 
-Dim interleaved(Dim at, int64_t parts, int64_t lanes) { return expr::mod(at, parts) * lanes + expr::floordiv(at, parts); }
+StmtPtr make_interleaved(expr::Context& ctx, DType t, int64_t parts, int64_t lanes,
+                         const std::function<Scalar(Dim, Dim)>& value, const std::function<StmtPtr(Dim, Scalar)>& store) {
+  const DType moved = moved_type(t);
+  const loop::Buffer block = make_local(ctx, "parts", moved, parts * lanes);
+  std::vector<StmtPtr> steps;
+  auto over_lanes = [&](const std::function<StmtPtr(Dim)>& body) {
+    Dim l = ctx.index_symbol("l", ctx.constant(lanes));
+    steps.push_back(loop::make_for(*l.as_symbol(), ctx.constant(lanes), ForKind::Vector, body(l)));
+  };
+  for (int64_t n = 0; n < parts; ++n)
+    over_lanes([&](Dim l) { return loop::make_store(block.id, {l + n * lanes}, as_moved(value(ctx.constant(n), l))); });
+  for (int64_t n = 0; n < parts; ++n)
+    over_lanes([&](Dim l) {
+      const Dim at = l + n * lanes, from = expr::mod(at, parts) * lanes + expr::floordiv(at, parts);
+      return store(at, from_moved(expr::make_load(ctx, block.id, moved, {from}), t));
+    });
+  return loop::make_alloc(block, loop::make_block(std::move(steps)));
+}
 
 }  // namespace pliant::lower

@@ -113,7 +113,8 @@ loop::StmtPtr make_tile(const Tile& t, Dim row, int64_t rows, Dim column, int64_
     sum = taps(conjunction_of(clipped.rest), &clipped);
     Scalar inside = clipped.rest.empty() ? Scalar() : interior_condition(t, clipped.rest, row, rows);
     if (inside) sum = loop::make_if(inside, taps({}, &clipped), sum);
-    if (w.slides && is_small_window(w)) {
+    const bool is_cut = clipped.rest.size() < t.uniform.size();
+    if (w.slides && is_cut && is_small_window(w)) {
       inside = interior_condition(t, t.uniform, row, rows);
       if (inside) sum = loop::make_if(inside, taps({}, nullptr), sum);
     }

@@ -91,21 +91,22 @@ def roi_align(x, regions, batches, bins, ratio):
     y = np.zeros((len(regions), x.shape[1], *bins))
     for r, (x0, y0, x1, y1) in enumerate(regions.astype(np.float64) - 0.5):
         steps = (y1 - y0) / bins[0], (x1 - x0) / bins[1]
+        samples = [ratio or int(np.ceil(step)) for step in steps]
         places = itertools.product(range(x.shape[1]), range(bins[0]), range(bins[1]))
         for c, i, j in places:
-            for s, t in itertools.product(range(ratio), repeat=2):
-                p, q = y0 + (i + (s + 0.5) / ratio) * steps[0], x0 + (j + (t + 0.5) / ratio) * steps[1]
-                y[r, c, i, j] += sample(x[batches[r], c], p, q) / ratio**2
+            for s, t in itertools.product(*map(range, samples)):
+                p, q = y0 + (i + (s + 0.5) / samples[0]) * steps[0], x0 + (j + (t + 0.5) / samples[1]) * steps[1]
+                y[r, c, i, j] += sample(x[batches[r], c], p, q) / np.prod(samples)
     return y
 
 
-@pytest.mark.parametrize("bins, ratio", [((7, 7), 2), ((1, 3), 1), ((2, 5), 3)])
-def test_roi_align_with_a_known_number_of_samples(bins, ratio):
+@pytest.mark.parametrize("bins, ratio", [((7, 7), 2), ((1, 3), 1), ((2, 5), 3), ((2, 3), 0), ((7, 7), 0)])
+def test_roi_align_with_known_samples_and_as_many_as_elements(bins, ratio):
     inputs = [("x", F32, 4, None), ("r", F32, 2, None), ("b", I64, 1, ["n"])]
     sizes = {"output_height": bins[0], "output_width": bins[1]}
     exe = compiled("RoiAlign", inputs, ["x", "r", "b"], sampling_ratio=ratio, **sizes)
     rng = np.random.default_rng(ratio)
-    for shape, n in [((2, 5, 9, 11), 4), ((1, 1, 1, 3), 2), ((1, 3, 20, 6), 0)]:
+    for shape, n in [((2, 5, 9, 11), 4), ((1, 1, 8, 9), 2), ((1, 3, 20, 6), 0), ((1, 40, 8, 8), 3), ((1, 0, 8, 8), 1)]:
         x = rng.standard_normal(shape).astype(np.float32)
         start = rng.uniform(-2, 6, (n, 2))
         regions = np.concatenate([start, start + rng.uniform(0.1, 8, (n, 2))], 1).astype(np.float32)
@@ -218,3 +219,35 @@ def test_deform_conv_ignores_what_lies_outside():
     offset[0, 0] = [[9, np.nan, np.inf]]
     (y,) = exe.run({"x": x, "w": np.ones((1, 1, 1, 1), np.float32), "o": offset}).values()
     np.testing.assert_array_equal(y, np.zeros((1, 1, 1, 3)))
+
+
+@pytest.mark.parametrize("corners", [0, 1])
+@pytest.mark.parametrize("space", [2, 3])
+def test_affine_grid(space, corners):
+    inputs = [("t", F32, 3, ["n", space, space + 1]), ("s", I64, 1, [space + 2])]
+    exe = compiled("AffineGrid", inputs, ["t", "s"], align_corners=corners)
+    rng = np.random.default_rng(0)
+    for sizes in [(2, 3, 4, 5, 33), (1, 1, 2, 3, 16), (0, 1, 2, 2, 2), (3, 1, 1 + corners, 2, 7)]:
+        sizes = sizes[:2] + sizes[-space:]
+        theta = rng.standard_normal((sizes[0], space, space + 1)).astype(np.float32)
+        at = [np.linspace(-1, 1, n) if corners else (np.arange(n) * 2 + 1) / n - 1 for n in sizes[2:]]
+        points = np.stack([*np.meshgrid(*at, indexing="ij")[::-1], np.ones(sizes[2:])], -1)
+        expected = np.einsum("nij,...j->n...i", theta, points)
+        (y,) = exe.run({"t": theta, "s": np.array(sizes, np.int64)}).values()
+        np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("channels", [2, 3, 4])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float16, np.float32, np.float64, np.bool_])
+def test_few_channels_beside_each_other(channels, dtype):
+    tensor = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    inputs = [("x", tensor, 3, ["h", "w", channels]), ("z", tensor, 3, ["h", 1, channels])]
+    infos = [helper.make_tensor_value_info(name, kind, shape) for name, kind, _, shape in inputs]
+    node = helper.make_node("Xor" if dtype == np.bool_ else "Add", ["x", "z"], ["y"])
+    graph = helper.make_graph([node], "g", infos, [helper.make_empty_tensor_value_info("y")])
+    exe = pliant.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9))
+    rng = np.random.default_rng(0)
+    for height, width in [(3, 64), (2, 65), (1, 7), (2, 0), (0, 40), (5, 130)]:
+        x, z = (rng.integers(0, 2 if dtype == np.bool_ else 99, (height, n, channels)).astype(dtype) for n in (width, 1))
+        (y,) = exe.run({"x": x, "z": z}).values()
+        np.testing.assert_array_equal(y, x ^ z if dtype == np.bool_ else x + z)

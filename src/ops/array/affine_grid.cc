@@ -19,13 +19,19 @@ Tensors compute(DefineContext& c) {
   std::vector<Dim> shape{size[0]};
   shape.insert(shape.end(), size.begin() + 2, size.end());
   shape.push_back(c.dim(static_cast<int64_t>(n)));
+  // The middle of each pixel along an axis.
+  std::vector<Tensor> middles;
+  for (size_t axis = 1; axis <= n; ++axis)
+    middles.push_back(c.te().map("middles", {size[axis + 1]}, [&](const Index& i) {
+      Scalar p = number(work, i[0]), extent = number(work, size[axis + 1]);
+      return corners ? p * 2.0 / (extent - 1) - 1 : (p * 2.0 + 1) / extent - 1;
+    }));
   return std::vector{c.te().map("grid", shape, [&](const Index& i) {
     Scalar sum = expr::make_cast(work, (*theta)({i[0], i.back(), c.dim(static_cast<int64_t>(n))}));
     // Column k of theta goes with the k-th coordinate from the innermost axis.
     for (size_t k = 0; k < n; ++k) {
       size_t axis = n - k;
-      Scalar p = number(work, i[axis]), extent = number(work, size[axis + 1]);
-      Scalar at = corners ? p * 2.0 / (extent - 1) - 1 : (p * 2.0 + 1) / extent - 1;
+      const Scalar at = (*middles[axis - 1])({i[axis]});
       sum = sum + expr::make_cast(work, (*theta)({i[0], i.back(), c.dim(static_cast<int64_t>(k))})) * at;
     }
     return expr::make_cast(theta->dtype, sum);

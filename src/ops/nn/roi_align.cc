@@ -34,7 +34,7 @@ class RoiAlign {
     Tensor pooled = ratio_ == 0 ? pool_adaptively(average) : pool(average);
     std::vector<Dim> shape{rois_->shape[0], x_->shape[1], c_.dim(bins_[0]), c_.dim(bins_[1])};
     return std::vector{c_.te().map("y", shape, [&](const Index& o) {
-      Scalar v = (*pooled)(ratio_ == 0 ? o : Index{o[0], o[1], o[2] * bins_[1] + o[3]});
+      Scalar v = (*pooled)(ratio_ == 0 ? Index{o[0], o[2], o[3], o[1]} : Index{o[0], o[1], o[2] * bins_[1] + o[3]});
       if (average)
         v = v / number(v.dtype(), expr::max(grid(o[0], 0) * grid(o[0], 1), c_.dim(1)));
       else
@@ -114,16 +114,19 @@ class RoiAlign {
   Dim batch_of(Dim r) const { return wrapped_index(expr::make_cast(DType::I64, (*c_.in(2))({r})), x_->shape[0]); }
   static te::Combiner combiner(bool average) { return average ? te::Combiner::Sum : te::Combiner::Max; }
 
-  // As many samples as the regions ask for: [region, channel, bin y, bin x].
+  // As many samples as the regions ask for: [region, bin y, bin x, channel], from a copy in which the channels of a position
+  // lie together.
   Tensor pool_adaptively(bool average) {
     require_grid_fits();
-    std::vector<Dim> shape{rois_->shape[0], x_->shape[1], c_.dim(bins_[0]), c_.dim(bins_[1])};
+    Tensor planes = c_.te().map("planes", {x_->shape[0], x_->shape[2], x_->shape[3], x_->shape[1]},
+                                [&](const Index& i) { return (*x_)({i[0], i[3], i[1], i[2]}); });
+    std::vector<Dim> shape{rois_->shape[0], c_.dim(bins_[0]), c_.dim(bins_[1]), x_->shape[1]};
     return c_.te().reduce("pooled", shape, {most(0), most(1)}, combiner(average), [&](const Index& o, const Index& s) {
       const Place p = place(
-          [&](int axis) { return position(o[0], o[static_cast<size_t>(axis) + 2], s[static_cast<size_t>(axis)], axis); });
+          [&](int axis) { return position(o[0], o[static_cast<size_t>(axis) + 1], s[static_cast<size_t>(axis)], axis); });
       Scalar v = join(average, p.inside, [&](size_t y, size_t x) {
-        const Index at{batch_of(o[0]), o[1], y == 0 ? p.low[0] : p.high[0], x == 0 ? p.low[1] : p.high[1]};
-        return p.weight[y][x] * expr::make_cast(work(), (*x_)(at));
+        const Index at{batch_of(o[0]), y == 0 ? p.low[0] : p.high[0], x == 0 ? p.low[1] : p.high[1], o[3]};
+        return p.weight[y][x] * expr::make_cast(work(), (*planes)(at));
       });
       Scalar used = expr::logical_and(expr::less(s[0], grid(o[0], 0)), expr::less(s[1], grid(o[0], 1)));
       return expr::make_select(used, v, average ? constant_like(v, 0) : expr::make_lowest(c_.ctx(), v.dtype()));
