@@ -124,6 +124,8 @@ StmtPtr declare(const std::vector<loop::Buffer>& buffers, StmtPtr body) {
   return body;
 }
 
+Dim interleaved(Dim at, int64_t parts, int64_t lanes) { return expr::mod(at, parts) * lanes + expr::floordiv(at, parts); }
+
 StmtPtr make_interleaved(expr::Context& ctx, DType t, int64_t parts, int64_t lanes,
                          const std::function<Scalar(Dim, Dim)>& value, const std::function<StmtPtr(Dim, Scalar)>& store) {
   const DType moved = moved_type(t);
@@ -137,8 +139,8 @@ StmtPtr make_interleaved(expr::Context& ctx, DType t, int64_t parts, int64_t lan
     over_lanes([&](Dim l) { return loop::make_store(block.id, {l + n * lanes}, as_moved(value(ctx.constant(n), l))); });
   for (int64_t n = 0; n < parts; ++n)
     over_lanes([&](Dim l) {
-      const Dim at = l + n * lanes, from = expr::mod(at, parts) * lanes + expr::floordiv(at, parts);
-      return store(at, from_moved(expr::make_load(ctx, block.id, moved, {from}), t));
+      const Dim at = l + n * lanes;
+      return store(at, from_moved(expr::make_load(ctx, block.id, moved, {interleaved(at, parts, lanes)}), t));
     });
   return loop::make_alloc(block, loop::make_block(std::move(steps)));
 }

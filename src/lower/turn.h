@@ -19,6 +19,8 @@ Turned make_turned(expr::Context& ctx, DType moved, int64_t lanes);
 // Declares the buffers around `body`.
 loop::StmtPtr declare(const std::vector<loop::Buffer>& buffers, loop::StmtPtr body);
 
+// Element `at` of what `parts` vectors hold when their elements take turns, each vector at a multiple of `lanes`.
+Dim interleaved(Dim at, int64_t parts, int64_t lanes);
 // `parts` vectors of `lanes` values of type t, stored in one run in which they take turns: store(at, v) stores element `at`
 // of it, which is value(at % parts, at / parts).
 loop::StmtPtr make_interleaved(expr::Context& ctx, DType t, int64_t parts, int64_t lanes,
