@@ -1,6 +1,7 @@
 #include "ops/coordinates.h"
 
 #include "ops/elementwise.h"
+#include "ops/indices.h"
 
 namespace pliant::ops {
 
@@ -35,7 +36,7 @@ std::vector<Dim> coordinates(DefineContext& c, const Tensor& indices, const Tens
   for (size_t j = 0; j < depth; ++j) {
     Index at = point;
     at.push_back(c.dim(static_cast<int64_t>(j)));
-    out.push_back(wrapped_index((*indices)(at), x->shape[first + j]));
+    out.push_back(index_from((*indices)(at), x->shape[first + j]));
   }
   return out;
 }

@@ -1,5 +1,7 @@
 #include "ops/loss.h"
 
+#include "ops/indices.h"
+
 namespace pliant::ops {
 
 Result<Tensor> negative_log_likelihood(DefineContext& c, const std::function<Scalar(const Index&)>& log_probability) {
@@ -35,12 +37,12 @@ Result<Tensor> negative_log_likelihood(DefineContext& c, const std::function<Sca
   DType work = wide(x->dtype);
   auto weight = [&](const Index& t) {
     Scalar one = expr::make_const(c.ctx(), work, 1), w = one;
-    if (c.has(2)) w = expr::make_cast(work, (*c.in(2))({expr::value(label(t))}));
+    if (c.has(2)) w = expr::make_cast(work, (*c.in(2))({bounded_index(expr::value(label(t)), classes)}));
     return ignores ? expr::make_select(counts(t), w, constant_like(one, 0)) : w;
   };
   auto loss = [&](const Index& t) {
     Index at = t;
-    at.insert(at.begin() + 1, expr::value(label(t)));
+    at.insert(at.begin() + 1, bounded_index(expr::value(label(t)), classes));
     Scalar v = -(expr::make_cast(work, log_probability(at)) * weight(t));
     return ignores ? expr::make_select(counts(t), v, constant_like(v, 0)) : v;
   };

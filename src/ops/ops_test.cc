@@ -4,12 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "ops/reference.h"
 #include "ops/samples.h"
 
 namespace pliant::ops {
 namespace {
+
+using expr::Dim;
+using expr::Scalar;
 
 struct Outcome {
   std::vector<te::Array> values;
@@ -120,6 +124,63 @@ INSTANTIATE_TEST_SUITE_P(All, OpMatrix, ::testing::ValuesIn(names()), [](const a
   std::replace(name.begin(), name.end(), '.', '_');
   return name;
 });
+
+// Bodies with every map that they read inlined.
+class Inlined {
+ public:
+  Scalar of(Scalar s) {
+    return expr::substitute(s, {}, [&](Scalar load) {
+      auto it = maps_.find(load->tensor);
+      if (it == maps_.end()) return load;
+      expr::DimMap at;
+      for (size_t k = 0; k < load->index.size(); ++k) at[it->second->index[k]] = load->index[k];
+      return expr::substitute(of(it->second->body), at);
+    });
+  }
+  void add(const te::Tensor& t) {
+    if (t->kind == te::Kind::Map) maps_[t->id] = t;
+  }
+
+ private:
+  std::map<expr::TensorId, te::Tensor> maps_;
+};
+
+void expect_inside(expr::Context& ctx, const std::vector<Dim>& index, const std::vector<Dim>& shape,
+                   const std::string& what) {
+  for (size_t k = 0; k < index.size(); ++k) {
+    if (expr::loads_of(expr::make_index(index[k])).empty()) continue;
+    EXPECT_TRUE(ctx.proves_less_equal(ctx.constant(0), index[k]) && ctx.proves_less(index[k], shape[k]))
+        << what << " at " << index[k] << " of axis " << k << ", which has " << shape[k];
+  }
+}
+
+// The caller may change arrays while a run reads them: a data check reads an index, what uses it reads it again.
+TEST_P(OpMatrix, IndicesFromDataAreBoundedWhereTheyAreUsed) {
+  const OpDef& op = *find_op(GetParam());
+  if (op.compute == nullptr) return;
+  for (const std::string& text : op.samples) {
+    SCOPED_TRACE(op.name + " " + text);
+    expr::Context ctx;
+    Result<graph::FunctionPtr> f = build_sample(op, parse_sample(op, text).value(), ctx, true);
+    ASSERT_TRUE(f.ok()) << f.error().text();
+    te::Builder builder(ctx);
+    Defined d = define(*f.value(), f.value()->nodes.back(), builder).take();
+    std::map<expr::TensorId, std::vector<Dim>> shapes;
+    for (const te::Tensor& t : builder.all()) shapes[t->id] = t->shape;
+    Inlined inlined;
+    for (const te::Tensor& t : te::stages_of(d.outputs)) inlined.add(t);
+    for (const te::Tensor& t : te::stages_of(d.outputs)) {
+      std::vector<Dim> target;
+      for (Dim index : t->target) target.push_back(expr::value(inlined.of(expr::make_index(index))));
+      expect_inside(ctx, target, t->shape, "a store to " + t->name);
+      for (Scalar s : {t->body, t->base}) {
+        if (!s) continue;
+        for (Scalar load : expr::loads_of(inlined.of(s)))
+          expect_inside(ctx, load->index, shapes.at(load->tensor), "a load in " + t->name);
+      }
+    }
+  }
+}
 
 TEST(Registry, FindsByName) {
   ASSERT_NE(find_op("math.add"), nullptr);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 
 #include "runtime/text.h"
 
@@ -19,20 +18,21 @@ struct CallWork {
   std::atomic<int64_t> failed = INT64_MAX;  // the first task of the lowest chunk that failed
 };
 // Every chunk below one that failed runs, whatever the threads: the lowest that fails is always found.
-void run_chunk(void* context, int thread, int64_t begin, int64_t end) {
+bool run_chunk(void* context, int thread, int64_t begin, int64_t end) {
   CallWork& w = *static_cast<CallWork*>(context);
   int64_t failed = w.failed.load(std::memory_order_relaxed);
-  if (begin > failed) return;
+  if (begin > failed) return false;
   ThreadResult& r = w.results[thread];
   const artifact::KernelFrame frame{w.buffers, w.ints, w.scratch + static_cast<uint64_t>(thread) * w.op.bytes,
                                     r.fault_values, w.stop};
   const bool stopped = __atomic_load_n(w.stop, __ATOMIC_RELAXED) != 0;
   const uint32_t status = stopped ? artifact::kKernelStopped : w.op.function(&frame, begin, end);
-  if (status == 0) return;
+  if (status == 0) return true;
   r.status = status;
   r.task = begin;
   while (begin < failed && !w.failed.compare_exchange_weak(failed, begin, std::memory_order_relaxed)) {
   }
+  return false;
 }
 
 }  // namespace
@@ -52,8 +52,7 @@ pliant_status Executor::execute(const PreparedOp& op, PreparedList& list, int64_
     case PreparedOp::Kind::Call: return call(op, list.pointers.data() + op.pointers, list.ints.data() + op.ints);
     case PreparedOp::Kind::Copy: {
       std::byte** pointers = list.pointers.data() + op.pointers;
-      if (op.bytes > 0) std::memmove(pointers[1], pointers[0], op.bytes);
-      return PLIANT_OK;
+      return copy_bytes(pointers[1], pointers[0], op.bytes, StopFlag(state_.stop));
     }
     case PreparedOp::Kind::Extern: return call_extern(op, list, slots, lists);
   }
@@ -125,7 +124,7 @@ pliant_status Executor::call_extern(const PreparedOp& op, PreparedList& list, in
   call.results = {results, desc.result_slots.size()};
   call.where = desc.where.c_str();
   call.workspace = &state_.workspace;
-  call.stop = state_.stop;
+  call.stop = StopFlag(state_.stop);
   for (size_t i = 0; i < desc.list_inputs.size(); ++i) list_inputs[i] = &lists[desc.list_inputs[i]];
   for (size_t i = 0; i < desc.list_outputs.size(); ++i) list_outputs[i] = &lists[desc.list_outputs[i]];
   call.list_inputs = {list_inputs, desc.list_inputs.size()};

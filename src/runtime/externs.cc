@@ -58,10 +58,6 @@ pliant_status ExternCall::require_output(size_t i, DType dtype, uint64_t count) 
   return PLIANT_OK;
 }
 
-pliant_status ExternCall::poll() const {
-  return stop == nullptr || __atomic_load_n(stop, __ATOMIC_RELAXED) == 0 ? PLIANT_OK : cancelled();
-}
-
 void* ExternCall::room_bytes(uint64_t count, uint64_t each) {
   uint64_t bytes;
   const bool overflow = __builtin_mul_overflow(count, each, &bytes) || bytes > (uint64_t{1} << 46);

@@ -7,6 +7,7 @@
 
 #include "artifact/dtype.h"
 #include "runtime/sequence.h"
+#include "runtime/turns.h"
 
 namespace pliant::runtime {
 
@@ -32,10 +33,7 @@ struct ExternCall {
   ListMemory* list_memory = nullptr;
   Arena* workspace = nullptr;
   uint64_t workspace_used = 0;
-  const int32_t* stop = nullptr;  // not 0 once the run is to end
-
-  // PLIANT_CANCELLED once the run is to end: functions that may take long ask now and then.
-  pliant_status poll() const;
+  StopFlag stop{nullptr};  // nothing may take longer than a turn without a look at it
   // Room for `count` objects until the call returns, 64-byte aligned; null when there is none (the message is set).
   template <class T>
   T* room(uint64_t count) {

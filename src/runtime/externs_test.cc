@@ -45,6 +45,7 @@ struct Caller {
   std::vector<int64_t> ints;
   std::vector<int64_t> results = std::vector<int64_t>(1);
   Arena workspace;
+  int32_t stop = 0;
 
   template <class T>
   Caller& in(const std::vector<T>& values, std::vector<int64_t> shape, DType dtype = dtype_of<T>()) {
@@ -71,6 +72,7 @@ struct Caller {
     c.results = results;
     c.where = "node \"x\"";
     c.workspace = &workspace;
+    c.stop = StopFlag(&stop);
     return find_extern(symbol)->function(c) == PLIANT_OK ? "" : last_message();
   }
   template <class T>
@@ -307,17 +309,19 @@ bool is_greater(float a, float b) { return std::isnan(a) ? !std::isnan(b) : a > 
 
 // Sizes and k on both sides of every way to select: by insertion, by dropping candidates, by sorting all.
 TEST(top_k, agrees_with_a_stable_sort_at_every_size) {
-  for (int64_t size : {1, 63, 64, 65, 255, 256, 300, 1025, 3000})
+  for (int64_t size : {1, 63, 64, 65, 255, 256, 300, 1025, 3000, 200000})
     for (int64_t k : {int64_t{1}, int64_t{5}, size / 40, size / 16, size / 3, size})
       for (int64_t inner : {1, 3, 17})
         for (bool largest : {true, false}) {
-          if (k < 1 || k > size) continue;
+          if (k < 1 || k > size || (size > 10000 && inner > 1)) continue;
           const Floats x = make_values(static_cast<size_t>(size * inner), static_cast<uint32_t>(size + k));
           const auto found = static_cast<size_t>(k * inner);
           Caller c;
           c.in(x, {1, size, inner}).out(DType::F32, found).out(DType::I64, found);
           c.ints = {1, largest, 1, k};
           ASSERT_EQ(c.call("top_k"), "");
+          const Floats values = c.get<float>(0);
+          const Ints indices = c.get<int64_t>(1);
           for (int64_t lane = 0; lane < inner; ++lane) {
             auto at = [&](int64_t p) { return x[static_cast<size_t>(p * inner + lane)]; };
             Ints order(static_cast<size_t>(size));
@@ -327,8 +331,8 @@ TEST(top_k, agrees_with_a_stable_sort_at_every_size) {
             });
             for (int64_t p = 0; p < k; ++p) {
               const auto to = static_cast<size_t>(p * inner + lane);
-              ASSERT_EQ(c.get<int64_t>(1)[to], order[static_cast<size_t>(p)]) << size << ' ' << k << ' ' << inner;
-              const float expected = at(order[static_cast<size_t>(p)]), got = c.get<float>(0)[to];
+              ASSERT_EQ(indices[to], order[static_cast<size_t>(p)]) << size << ' ' << k << ' ' << inner;
+              const float expected = at(order[static_cast<size_t>(p)]), got = values[to];
               ASSERT_EQ(std::memcmp(&expected, &got, sizeof got), 0);
             }
           }
@@ -407,6 +411,50 @@ TEST(non_max_suppression, candidates_are_sorted_as_far_as_needed) {
     for (int64_t i = 0; i < c.results[0]; ++i)
       ASSERT_EQ(c.get<int64_t>(0)[static_cast<size_t>(3 * i + 2)], expected[static_cast<size_t>(i)]);
   }
+}
+
+// Items longer than a turn, and more of them than are sorted at once.
+TEST(unique, many_and_long_slices) {
+  for (const auto& [count, length] : {std::pair<int64_t, int64_t>{40000, 3}, {5, 200000}, {300, 1}}) {
+    Ints x(static_cast<size_t>(count * length), 3);
+    for (int64_t i = 0; i < count; ++i) x[static_cast<size_t>((i + 1) * length - 1)] = i * 7919 % 4;
+    Caller c;
+    c.in(x, {count, length}).out(DType::I64, x.size());
+    for (int i = 0; i < 3; ++i) c.out(DType::I64, static_cast<size_t>(count));
+    c.ints = {0, 1};
+    ASSERT_EQ(c.call("unique"), "");
+    ASSERT_EQ(c.results[0], 4);
+    EXPECT_EQ(c.get<int64_t>(1, 4), (Ints{0, 3, 2, 1}));
+    for (int64_t i = 0; i < count; ++i) ASSERT_EQ(c.get<int64_t>(2)[static_cast<size_t>(i)], i * 7919 % 4);
+  }
+}
+
+TEST(externs, stop_where_the_run_is_to_end) {
+  const int64_t n = 1000;
+  const Ints x(n, 1);
+  const std::vector<uint8_t> mask(n, 1);
+  const Floats boxes(4 * n, 1), scores(n, 1);
+  auto expect_stop = [](Caller& c, const char* symbol) {
+    c.stop = 1;
+    EXPECT_NE(c.call(symbol).find("cancelled"), std::string::npos) << symbol;
+  };
+  for (int64_t k : {int64_t{3}, int64_t{50}, n}) {
+    Caller c;
+    c.in(x, {n}).out(DType::I64, n).out(DType::I64, n).ints = {0, 1, 1, k};
+    expect_stop(c, "top_k");
+  }
+  for (int64_t axis : {-1, 0}) {
+    Caller unique, compress;
+    unique.in(x, {n}).out(DType::I64, n).ints = {axis, 1};
+    expect_stop(unique, "unique");
+    compress.in(x, {n}).in(mask, {n}, DType::Bool).out(DType::I64, n).ints = {axis};
+    expect_stop(compress, "compress");
+  }
+  Caller nonzero, nms;
+  nonzero.in(x, {n}).out(DType::I64, n);
+  expect_stop(nonzero, "nonzero");
+  nms.in(boxes, {1, n, 4}).in(scores, {1, 1, n}).in(Ints{n}, {1}).out(DType::I64, 3 * n).ints = {0};
+  expect_stop(nms, "non_max_suppression");
 }
 
 TEST(externs, unknown_names) { EXPECT_EQ(find_extern("nothing"), nullptr); }

@@ -7,6 +7,7 @@
 #include "runtime/elements.h"
 #include "runtime/outputs.h"
 #include "runtime/text.h"
+#include "runtime/turns.h"
 
 namespace pliant::runtime {
 
@@ -119,8 +120,8 @@ pliant_status Interpreter::copy(const artifact::CopyDesc& desc) {
     std::memcpy(to.data, from.data, 8);
   else if (bytes == 4)
     std::memcpy(to.data, from.data, 4);
-  else if (bytes > 0)
-    std::memmove(to.data, from.data, bytes);
+  else
+    return copy_bytes(to.data, from.data, bytes, StopFlag(state_.stop));
   return PLIANT_OK;
 }
 

@@ -1,11 +1,11 @@
 #include "runtime/lists.h"
 
 #include <cinttypes>
-#include <cstring>
 #include <new>
 
 #include "runtime/entry.h"
 #include "runtime/text.h"
+#include "runtime/turns.h"
 
 namespace pliant::runtime {
 namespace {
@@ -64,13 +64,16 @@ pliant_status take_out(const TensorDesc& desc, const TensorList& from, State& st
     return PLIANT_OK;
   }
   if (!to.make_empty(from.size())) return PLIANT_OUT_OF_MEMORY;
+  const StopFlag flag(state.stop);
+  TurnCounter turns(flag);
   for (uint64_t i = 0; i < from.size(); ++i) {
+    if (turns.is_over(64)) return cancelled();
     TensorRef tensor = from.share(i);
     if (tensor->is_borrowed) {
       std::byte* data = nullptr;
       TensorRef copy = state.list_memory.allocate(tensor->dtype, tensor->shape(), data);
       if (!copy) return PLIANT_OUT_OF_MEMORY;
-      if (copy->bytes > 0) std::memcpy(data, tensor->data, copy->bytes);
+      PLIANT_TRY(copy_bytes(data, tensor->data, copy->bytes, flag));
       tensor = std::move(copy);
     }
     tensor->account = nullptr;

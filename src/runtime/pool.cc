@@ -158,7 +158,21 @@ int64_t ThreadPool::chunks_of(int slice) const {
   return (r.end - r.begin + job_.grain - 1) / job_.grain;
 }
 
-// How many chunks this thread ran. The job may be looked at only between taking a chunk and finishing it.
+// Takes what is left of a slice, of the call that `seen` belongs to, without running it: so many chunks.
+int64_t ThreadPool::take_rest(std::atomic<uint64_t>& left, uint64_t& seen) {
+  const uint32_t ticket = ticket_of(seen);
+  while (ticket_of(seen) == ticket && low_of(seen) > 0)
+    if (left.compare_exchange_weak(seen, uint64_t{ticket} << kTicketShift, std::memory_order_acq_rel,
+                                   std::memory_order_acquire)) {
+      const int64_t taken = low_of(seen);
+      seen = uint64_t{ticket} << kTicketShift;
+      return taken;
+    }
+  return 0;
+}
+
+// How many chunks this thread ran, or took because they need not run. The job may be looked at only between taking a chunk
+// and finishing it.
 int64_t ThreadPool::run_slice(Worker& w, int slice, uint32_t ticket) {
   std::atomic<uint64_t>& left = workers_[static_cast<size_t>(slice)].left;
   int64_t done = 0;
@@ -170,9 +184,10 @@ int64_t ThreadPool::run_slice(Worker& w, int slice, uint32_t ticket) {
     if (w.index != 0 && w.holds.load(std::memory_order_relaxed) != ticket) w.holds.store(ticket, std::memory_order_relaxed);
     const Range r = slice_range(slice);
     const int64_t begin = r.begin + (chunks_of(slice) - number) * job_.grain;
-    job_.chunk(job_.context, w.index, begin, std::min(begin + job_.grain, r.end));
+    const bool goes_on = job_.chunk(job_.context, w.index, begin, std::min(begin + job_.grain, r.end));
     ++done;
     seen = left.load(std::memory_order_acquire);
+    if (!goes_on) done += take_rest(left, seen);
   }
   return done;
 }

@@ -16,8 +16,9 @@ namespace pliant::runtime {
 
 class ThreadPool {
  public:
-  // Runs tasks [begin, end) as thread `thread`, which is in [0, slices) and runs nothing else meanwhile.
-  using Chunk = void (*)(void* context, int thread, int64_t begin, int64_t end);
+  // Runs tasks [begin, end) as thread `thread`, which is in [0, slices) and runs nothing else meanwhile. False: no later
+  // chunk of the slice needs to run.
+  using Chunk = bool (*)(void* context, int thread, int64_t begin, int64_t end);
 
   // `threads` counts the caller. Workers start with the first parallel call; those that the system refuses are done without.
   explicit ThreadPool(int threads);
@@ -56,6 +57,7 @@ class ThreadPool {
   int64_t chunks_of(int slice) const;
   int64_t help(Worker& w, uint32_t ticket, int slices);
   int64_t run_slice(Worker& w, int slice, uint32_t ticket);
+  static int64_t take_rest(std::atomic<uint64_t>& left, uint64_t& seen);
   void finish(Worker& w, int64_t chunks);
   void wait_for_helpers();
   Worker* stopped_worker(int64_t now);

@@ -24,10 +24,11 @@ struct Marks {
   int64_t grain = 1;
   int slices = 1;
 };
-void mark(void* context, int thread, int64_t begin, int64_t end) {
+bool mark(void* context, int thread, int64_t begin, int64_t end) {
   auto& m = *static_cast<Marks*>(context);
   for (int64_t i = begin; i < end; ++i) ++m.done[static_cast<size_t>(i)];
   EXPECT_TRUE(begin < end && end - begin <= m.grain && thread < m.slices);
+  return true;
 }
 
 TEST(pool, every_task_once_in_chunks) {
@@ -43,6 +44,28 @@ TEST(pool, every_task_once_in_chunks) {
         }
       }
     }
+    pool.release();
+  }
+}
+
+// Chunks of a slice whose work is to end: 100 billion of them are passed over at once, those of other slices run.
+bool give_up(void* context, int, int64_t begin, int64_t) {
+  static_cast<std::atomic<int64_t>*>(context)->fetch_add(1);
+  return begin % 1000 < 2;
+}
+TEST(pool, the_rest_of_a_slice_need_not_run) {
+  for (int threads : {1, 2, 5}) {
+    ThreadPool pool(threads);
+    ASSERT_TRUE(pool.try_acquire());
+    for (int repeat = 0; repeat < 50; ++repeat) {
+      std::atomic<int64_t> ran{0};
+      pool.run(threads, int64_t{threads} * 1000 * 100'000'000, 1, &give_up, &ran);
+      EXPECT_GE(ran, threads);
+      EXPECT_LE(ran, 1000 * threads);
+    }
+    Marks m{std::vector<int>(1000), 3, threads};
+    pool.run(threads, 1000, 3, &mark, &m);
+    EXPECT_EQ(std::count(m.done.begin(), m.done.end(), 1), 1000);
     pool.release();
   }
 }
@@ -67,11 +90,12 @@ TEST(pool, many_calls_with_pauses_between) {
   }
 }
 
-void note_thread(void* context, int thread, int64_t, int64_t) {
+bool note_thread(void* context, int thread, int64_t, int64_t) {
   auto& busy = *static_cast<std::atomic<int>(*)[8]>(context);
   EXPECT_EQ(busy[thread].fetch_add(1), 0) << "a thread number is used twice at once";
   std::this_thread::yield();
   busy[thread].fetch_sub(1);
+  return true;
 }
 
 TEST(pool, thread_numbers_are_exclusive) {
@@ -101,11 +125,12 @@ class Hogs {
   std::vector<std::thread> threads_;
 };
 
-void take_a_while(void* context, int, int64_t begin, int64_t end) {
+bool take_a_while(void* context, int, int64_t begin, int64_t end) {
   const auto begun = std::chrono::steady_clock::now();
   while (std::chrono::steady_clock::now() - begun < std::chrono::microseconds(50)) {
   }
   static_cast<std::atomic<int64_t>*>(context)->fetch_add(end - begin);
+  return true;
 }
 
 // Workers that lose their CPUs inside chunks are lent the caller's, and may run everywhere again afterwards.

@@ -1,8 +1,8 @@
 // Kernels and shape functions: frames, task grids, aliasing facts.
 //
 //   entry:  buffers, integers and scratch from the frame
-//   task:   for t in [begin, end): the indices of the Parallel loops by division of t, then the body
-//   done:   return 0
+//   task:   for t in [begin, end): the indices of the Parallel loops by division of t, then the body; in turns
+//   (emit_loop.cc) done:   return 0
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include "codegen/llvm/emitter.h"
@@ -66,9 +66,9 @@ void Emitter::bind_buffers(const loop::Function& f, Value* frame) {
   }
   scratch_ = field(offsetof(artifact::KernelFrame, scratch));
   fault_values_ = field(offsetof(artifact::KernelFrame, fault_values));
-  bool has_while = false;
-  loop::for_each(f.body, [&](const loop::Stmt& s) { has_while |= s.kind == loop::StmtKind::While; });
-  if (!has_while) return;
+  bool polls = !polls_.empty();
+  loop::for_each(f.body, [&](const loop::Stmt& s) { polls |= s.kind == loop::StmtKind::While; });
+  if (!polls) return;
   stop_ = field(offsetof(artifact::KernelFrame, stop));
   stop_ = b_.CreateSelect(b_.CreateIsNull(stop_), zeros(sizeof(int32_t)), stop_);
 }
@@ -113,6 +113,7 @@ void Emitter::emit_kernel(const KernelSource& source, const std::string& symbol)
     Value* v = b_.CreateLoad(b_.getInt64Ty(), b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), ints, i), info.name);
     env_[source.ints[i]] = hoist_->define(v);
   }
+  polls_ = place_polls(f, ctx_);
   bind_buffers(f, frame);
   scratch_offsets_ = scratch_layout(f, ctx_).offsets;
 
@@ -122,27 +123,23 @@ void Emitter::emit_kernel(const KernelSource& source, const std::string& symbol)
     // A grid with an empty extent has no tasks; a divisor is at least 1 wherever tasks run.
     extents.push_back(hoist_->smax(uniform_dim(loop->extent), hoist_->constant(1)));
   }
-  auto* task = llvm::BasicBlock::Create(llvm_, "task", function_);
-  auto* done = llvm::BasicBlock::Create(llvm_, "done", function_);
-  llvm::BasicBlock* from = b_.GetInsertBlock();
-  b_.CreateCondBr(b_.CreateICmpSLT(begin, end), task, done);
-  hoist_->enter(task);
-  auto* t = b_.CreatePHI(b_.getInt64Ty(), 2, "t");
-  hoist_->define(t);
-  t->addIncoming(begin, from);
-  Value* rest = t;
-  for (size_t i = grid.loops.size(); i-- > 0;) {
-    Value* index = i == 0 ? rest : hoist_->mod(rest, extents[i], true, true);
-    if (i > 0) rest = hoist_->floordiv(rest, extents[i], true, true);
-    env_[grid.loops[i]->var] = index;
-  }
   // Allocs above the grid's loops are each task's own.
   StmtPtr body = grid.body;
   for (size_t i = grid.allocs.size(); i-- > 0;) body = loop::make_alloc(*grid.allocs[i]->alloc, body);
-  if (body) emit(body);
-  Value* next = b_.CreateAdd(t, b_.getInt64(1), "", true, true);
-  t->addIncoming(next, b_.GetInsertBlock());
-  b_.CreateCondBr(b_.CreateICmpSLT(next, end), task, done);
+  auto* tasks = llvm::BasicBlock::Create(llvm_, "tasks", function_);
+  auto* done = llvm::BasicBlock::Create(llvm_, "done", function_);
+  b_.CreateCondBr(b_.CreateICmpSLT(begin, end), tasks, done);
+  hoist_->enter(tasks);
+  emit_iterations("task", begin, end, grid.loops.empty() ? 0 : turn_of(*grid.loops.back()), [&](Value* t) {
+    Value* rest = t;
+    for (size_t i = grid.loops.size(); i-- > 0;) {
+      Value* index = i == 0 ? rest : hoist_->mod(rest, extents[i], true, true);
+      if (i > 0) rest = hoist_->floordiv(rest, extents[i], true, true);
+      env_[grid.loops[i]->var] = index;
+    }
+    if (body) emit(body);
+  });
+  b_.CreateBr(done);
   hoist_->leave(done);
   // What was streamed is ordered behind nothing that others wait for, unless a fence says so.
   if (streams_) b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, llvm::ArrayRef<llvm::Type*>{}, llvm::ArrayRef<Value*>{});

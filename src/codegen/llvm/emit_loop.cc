@@ -1,5 +1,5 @@
 // Loops, and the symbols that they and Lets bind. A loop runs at least once when entered: a guard before, the test at the
-// end.
+// end. Looks at the stop flag stand behind what an iteration or a turn does.
 #include "codegen/llvm/emitter.h"
 #include "loop/walk.h"
 
@@ -11,29 +11,86 @@ using loop::ForKind;
 using loop::Stmt;
 using loop::StmtKind;
 
-void Emitter::emit_serial_loop(expr::SymbolId var, Value* extent, bool runs_once, const std::function<void()>& body) {
+void Emitter::emit_serial_loop(expr::SymbolId var, Value* extent, bool runs_once, int64_t turn,
+                               const std::function<void()>& body) {
   if (auto* n = llvm::dyn_cast<llvm::ConstantInt>(extent)) {
     if (n->getSExtValue() <= 0) return;
     if (n->isOne()) return bind(var, hoist_->constant(0), body);
     runs_once = true;
   }
-  auto* loop = llvm::BasicBlock::Create(llvm_, ctx_.info(var).name, function_);
+  const std::string name = ctx_.info(var).name;
+  auto iterate = [&] { emit_iterations(name, hoist_->constant(0), extent, turn, [&](Value* i) { bind(var, i, body); }); };
+  if (runs_once) return iterate();
+  auto* some = llvm::BasicBlock::Create(llvm_, name + ".some", function_);
   auto* done = llvm::BasicBlock::Create(llvm_, "done", function_);
-  if (runs_once) {
-    b_.CreateBr(loop);
-  } else {
-    b_.CreateCondBr(b_.CreateICmpSGT(extent, hoist_->constant(0)), loop, done);
+  b_.CreateCondBr(b_.CreateICmpSGT(extent, hoist_->constant(0)), some, done);
+  hoist_->enter(some);
+  iterate();
+  b_.CreateBr(done);
+  hoist_->leave(done);
+}
+
+// With turns, one loop inside another:
+//
+//   turn:  first = phi(begin, last); last = min(first + turn, end)
+//   loop:  for i in [first, last): the body
+//   next:  when last < end: leave when the flag is set, else turn
+void Emitter::emit_iterations(const std::string& name, Value* begin, Value* end, int64_t turn,
+                              const std::function<void(Value*)>& body) {
+  const bool in_turns = turn > 1;
+  auto* done = llvm::BasicBlock::Create(llvm_, "done", function_);
+  llvm::BasicBlock* next_turn = nullptr;
+  llvm::PHINode* first = nullptr;
+  Value* last = end;
+  if (in_turns) {
+    next_turn = llvm::BasicBlock::Create(llvm_, name + ".turn", function_);
+    b_.CreateBr(next_turn);
+    llvm::BasicBlock* from = b_.GetInsertBlock();
+    hoist_->enter(next_turn);
+    first = b_.CreatePHI(b_.getInt64Ty(), 2, name + ".first");
+    hoist_->define(first);
+    first->addIncoming(begin, from);
+    // Whoever gets as far as where this sum overflows has run 2^62 iterations.
+    last =
+        b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateAdd(first, hoist_->constant(turn), "", false, true), end);
+    hoist_->define(last);
+    begin = first;
   }
+  auto* loop = llvm::BasicBlock::Create(llvm_, name, function_);
+  auto* after = in_turns ? llvm::BasicBlock::Create(llvm_, name + ".next", function_) : done;
+  b_.CreateBr(loop);
   llvm::BasicBlock* from = b_.GetInsertBlock();
   hoist_->enter(loop);
-  auto* i = b_.CreatePHI(b_.getInt64Ty(), 2, ctx_.info(var).name);
+  auto* i = b_.CreatePHI(b_.getInt64Ty(), 2, name);
   hoist_->define(i);
-  i->addIncoming(hoist_->constant(0), from);
-  bind(var, i, body);
+  i->addIncoming(begin, from);
+  body(i);
+  if (turn == 1) {
+    auto* latch = llvm::BasicBlock::Create(llvm_, "latch", function_);
+    emit_poll(latch);
+    b_.SetInsertPoint(latch);
+  }
   Value* next = b_.CreateAdd(i, hoist_->constant(1), "", true, true);
   i->addIncoming(next, b_.GetInsertBlock());
-  b_.CreateCondBr(b_.CreateICmpSLT(next, extent), loop, done);
+  b_.CreateCondBr(b_.CreateICmpSLT(next, last), loop, after);
+  hoist_->leave(after);
+  if (!in_turns) return;
+  auto* more = llvm::BasicBlock::Create(llvm_, name + ".more", function_);
+  b_.CreateCondBr(b_.CreateICmpSLT(last, end), more, done);
+  b_.SetInsertPoint(more);
+  first->addIncoming(last, more);
+  emit_poll(next_turn);
   hoist_->leave(done);
+}
+
+int64_t Emitter::turn_of(const Stmt& s) const {
+  const auto found = polls_.find(&s);
+  return found == polls_.end() ? 0 : found->second;
+}
+
+void Emitter::emit_poll(llvm::BasicBlock* next) {
+  Value* flag = b_.CreateAlignedLoad(b_.getInt32Ty(), stop_, llvm::Align(4), /*isVolatile=*/true);
+  b_.CreateCondBr(b_.CreateIsNull(flag), next, stopped_block(), llvm::MDBuilder(llvm_).createBranchWeights(1 << 20, 1));
 }
 
 void Emitter::emit_for(const Stmt& s) {
@@ -46,7 +103,7 @@ void Emitter::emit_for(const Stmt& s) {
     return;
   }
   clear_memo();  // the extent may read memory
-  emit_serial_loop(s.var, uniform_dim(s.extent), ctx_.range(s.extent).lo >= 1, [&] { emit(s.body[0]); });
+  emit_serial_loop(s.var, uniform_dim(s.extent), ctx_.range(s.extent).lo >= 1, turn_of(s), [&] { emit(s.body[0]); });
 }
 
 void Emitter::emit_let(const Stmt& s) {
@@ -82,8 +139,7 @@ void Emitter::emit_while(const Stmt& s) {
   i->addIncoming(hoist_->constant(0), from);
   bind(s.var, i, [&] { emit(s.body[0]); });
   // The flag is looked at after the body: what stands before in the body is known to run and can leave the loop.
-  Value* flag = b_.CreateAlignedLoad(b_.getInt32Ty(), stop_, llvm::Align(4), /*isVolatile=*/true);
-  b_.CreateCondBr(b_.CreateIsNull(flag), latch, stopped_block(), llvm::MDBuilder(llvm_).createBranchWeights(1 << 20, 1));
+  emit_poll(latch);
   b_.SetInsertPoint(latch);
   Value* next = b_.CreateAdd(i, hoist_->constant(1), "", true, true);
   Value* again = goes_on(next);

@@ -18,6 +18,7 @@
 #include "codegen/frame.h"
 #include "codegen/llvm/hoist.h"
 #include "codegen/llvm/index.h"
+#include "codegen/polls.h"
 
 namespace pliant::codegen {
 
@@ -65,8 +66,16 @@ class Emitter {
   void emit_while(const loop::Stmt& s);
   // Where a loop goes that was asked to stop.
   llvm::BasicBlock* stopped_block();
+  // The iterations between two looks of a loop at the flag; 0: it does not look.
+  int64_t turn_of(const loop::Stmt& s) const;
   void emit_vector_for(const loop::Stmt& s);
-  void emit_serial_loop(expr::SymbolId var, llvm::Value* extent, bool runs_once, const std::function<void()>& body);
+  void emit_serial_loop(expr::SymbolId var, llvm::Value* extent, bool runs_once, int64_t turn,
+                        const std::function<void()>& body);
+  // `for index in [begin, end)`, which is not empty, with a look at the stop flag after turns of `turn`; 0: none.
+  void emit_iterations(const std::string& name, llvm::Value* begin, llvm::Value* end, int64_t turn,
+                       const std::function<void(llvm::Value* index)>& body);
+  // Leaves the kernel when its run is to end, else goes on to `next`.
+  void emit_poll(llvm::BasicBlock* next);
   void emit_if(const loop::Stmt& s);
   void emit_masked_if(const loop::Stmt& s);
   void emit_under_mask(const loop::StmtPtr& body, llvm::Value* mask);
@@ -216,8 +225,9 @@ class Emitter {
   std::map<loop::BufferId, expr::Dim> scratch_offsets_;
   llvm::Value* scratch_ = nullptr;
   llvm::Value* fault_values_ = nullptr;
-  bool streams_ = false;         // the function has stores past the caches
-  llvm::Value* stop_ = nullptr;  // the address of the flag, where the function has a While
+  bool streams_ = false;  // the function has stores past the caches
+  Polls polls_;
+  llvm::Value* stop_ = nullptr;  // the address of the flag, where the function has a loop that looks at it
   llvm::BasicBlock* stopped_ = nullptr;
   std::vector<std::pair<llvm::Instruction*, loop::BufferId>> accesses_;
   int64_t lanes_ = 0;  // of the vector loop being emitted, 0 outside

@@ -1,5 +1,6 @@
 // Slices of an axis picked by index.
 #include "ops/elementwise.h"
+#include "ops/indices.h"
 
 namespace pliant::ops {
 namespace {
@@ -15,7 +16,7 @@ Tensors compute(DefineContext& c) {
   return std::vector{c.te().map("y", std::move(shape), [&](const Index& i) {
     auto first = i.begin() + static_cast<ptrdiff_t>(axis), last = first + static_cast<ptrdiff_t>(n);
     Index at(i.begin(), first);
-    at.push_back(wrapped_index((*indices)(Index(first, last)), x->shape[axis]));
+    at.push_back(index_from((*indices)(Index(first, last)), x->shape[axis]));
     at.insert(at.end(), last, i.end());
     return (*x)(at);
   })};

@@ -1,5 +1,6 @@
 // Elements of an axis picked one by one.
 #include "ops/elementwise.h"
+#include "ops/indices.h"
 
 namespace pliant::ops {
 namespace {
@@ -18,7 +19,7 @@ Tensors compute(DefineContext& c) {
   c.check_index(indices, x->shape[axis], "axis " + std::to_string(axis));
   return std::vector{c.te().map("y", indices->shape, [&](const Index& i) {
     Index at = i;
-    at[axis] = wrapped_index((*indices)(i), x->shape[axis]);
+    at[axis] = index_from((*indices)(i), x->shape[axis]);
     return (*x)(at);
   })};
 }

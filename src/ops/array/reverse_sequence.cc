@@ -1,5 +1,6 @@
 // The beginnings of sequences reversed.
 #include "ops/elementwise.h"
+#include "ops/indices.h"
 
 namespace pliant::ops {
 namespace {
@@ -22,7 +23,8 @@ Tensors compute(DefineContext& c) {
   return std::vector{c.te().map("y", x->shape, [&](const Index& i) {
     Index at = i;
     Dim n = length(i[batch]), t = i[time];
-    at[time] = expr::value(expr::make_select(expr::less(t, n), expr::make_index(n - 1 - t), expr::make_index(t)));
+    Scalar from = expr::make_select(expr::less(t, n), expr::make_index(n - 1 - t), expr::make_index(t));
+    at[time] = bounded_index(expr::value(from), x->shape[time]);
     return (*x)(at);
   })};
 }

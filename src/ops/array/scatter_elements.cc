@@ -1,5 +1,6 @@
 // Elements of an axis replaced or combined one by one.
 #include "ops/elementwise.h"
+#include "ops/indices.h"
 #include "ops/scatter.h"
 
 namespace pliant::ops {
@@ -25,7 +26,7 @@ Tensors compute(DefineContext& c) {
       "y", x->shape, [&](const Index& i) { return (*x)(i); }, indices->shape,
       [&](const Index& u) {
         Index at = u;
-        at[axis] = wrapped_index((*indices)(u), x->shape[axis]);
+        at[axis] = index_from((*indices)(u), x->shape[axis]);
         return at;
       },
       combiner, [&](const Index& u) { return (*updates)(u); })};

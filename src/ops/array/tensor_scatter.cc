@@ -1,5 +1,6 @@
 // A window of a cache overwritten at a position of each batch.
 #include "ops/elementwise.h"
+#include "ops/indices.h"
 
 namespace pliant::ops {
 namespace {
@@ -20,6 +21,8 @@ Tensors compute(DefineContext& c) {
     else
       TRY(c.require_equal(update->shape[k], past->shape[k], "axis " + std::to_string(k) + " of cache and update"));
   }
+  // The last position that a window may begin at.
+  Dim room = past->shape[axis] - (mode == "linear" ? update->shape[axis] : c.dim(1));
   auto first = [&](Dim batch) {
     return c.has(2) ? expr::value(expr::make_cast(DType::I64, (*c.in(2))({batch}))) : c.dim(0);
   };
@@ -28,7 +31,6 @@ Tensors compute(DefineContext& c) {
     if (c.in(2)->rank() != 1) return c.fail("shape-mismatch", "the write indices must have rank 1");
     TRY(c.require_equal(c.in(2)->shape[0], past->shape[0], "the write indices and the batch"));
     std::vector<Dim> values;
-    Dim room = mode == "linear" ? past->shape[axis] - update->shape[axis] : past->shape[axis] - 1;
     Tensor good = c.te().map("fits", {past->shape[0]}, [&](const Index& i) {
       Dim at = first(i[0]);
       values = {at, room};
@@ -40,7 +42,7 @@ Tensors compute(DefineContext& c) {
       "y", past->shape, [&](const Index& i) { return (*past)(i); }, update->shape,
       [&](const Index& u) {
         Index at = u;
-        Dim position = first(u[0]) + u[axis];
+        Dim position = (c.has(2) ? bounded_index(first(u[0]), room + 1) : c.dim(0)) + u[axis];
         at[axis] = mode == "circular" ? expr::mod(position, past->shape[axis]) : position;
         return at;
       },

@@ -1,5 +1,6 @@
 // Convolution whose taps are moved by offsets.
 #include "ops/convolution.h"
+#include "ops/indices.h"
 
 namespace pliant::ops {
 namespace {
@@ -91,7 +92,7 @@ class DeformConv {
         const Scalar last = number(work(), x_->shape[k + 2]) - 1;
         const Scalar good = expr::logical_and(greater_equal(v, constant_like(v, 0)), make_binary(BinaryOp::Le, v, last));
         inside = inside ? expr::logical_and(inside, good) : good;
-        at[k] = expr::value(expr::make_cast(DType::I64, v));
+        at[k] = bounded_index(expr::value(expr::make_cast(DType::I64, v)), x_->shape[k + 2]);
       }
       return expr::make_select(inside, expr::make_index(at[0] * x_->shape[3] + at[1]), expr::make_index(c_.dim(-1)));
     });
@@ -120,7 +121,7 @@ class DeformConv {
       Scalar sum;
       for (const Corner& corner : corners) {
         const Scalar element = (*corner.element)(point);
-        const Dim e = expr::value(element);
+        const Dim e = expr::max(expr::value(element), c_.dim(0));
         const Scalar v = expr::make_cast(work(), (*x_)({i[0], i[1], expr::floordiv(e, width), expr::mod(e, width)}));
         const Scalar term = expr::make_select(greater_equal(element, constant_like(element, 0)), v * (*corner.weight)(point),
                                               constant_like(v, 0));

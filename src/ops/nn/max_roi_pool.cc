@@ -1,5 +1,6 @@
 // The largest elements of the bins of regions.
 #include "ops/elementwise.h"
+#include "ops/indices.h"
 
 namespace pliant::ops {
 namespace {
@@ -50,7 +51,7 @@ Tensors compute(DefineContext& c) {
                                                   expr::less(p[k], expr::value((*bins[k].end)(at))));
           inside = inside ? expr::logical_and(inside, within) : within;
         }
-        Scalar v = (*x)({expr::value((*batch)({o[0]})), o[1], p[0], p[1]});
+        Scalar v = (*x)({index_from((*batch)({o[0]}), x->shape[0]), o[1], p[0], p[1]});
         return expr::make_select(inside, v, expr::make_lowest(c.ctx(), x->dtype));
       });
   return std::vector{c.te().map("y", shape, [&](const Index& i) {

@@ -1,5 +1,6 @@
 // Values put back where a pool took them from.
 #include "ops/elementwise.h"
+#include "ops/indices.h"
 
 namespace pliant::ops {
 namespace {
@@ -28,7 +29,7 @@ Tensors compute(DefineContext& c) {
       "y", shape, [&](const Index&) { return expr::make_const(c.ctx(), x->dtype, 0); }, x->shape,
       [&](const Index& u) {
         Index at(shape.size());
-        Dim flat = position(u);
+        Dim flat = bounded_index(position(u), total);
         for (size_t k = shape.size(); k-- > 0;) {
           at[k] = k == 0 ? flat : expr::mod(flat, pooled[k]);
           flat = expr::floordiv(flat, pooled[k]);

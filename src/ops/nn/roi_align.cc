@@ -1,5 +1,6 @@
 // Regions sampled by bilinear interpolation and pooled by bins.
 #include "ops/elementwise.h"
+#include "ops/indices.h"
 
 namespace pliant::ops {
 namespace {
@@ -111,7 +112,7 @@ class RoiAlign {
     Scalar all = average ? a + b + d + e : maximum(maximum(a, b), maximum(d, e));
     return expr::make_select(inside, all, constant_like(all, 0));
   }
-  Dim batch_of(Dim r) const { return wrapped_index(expr::make_cast(DType::I64, (*c_.in(2))({r})), x_->shape[0]); }
+  Dim batch_of(Dim r) const { return index_from(expr::make_cast(DType::I64, (*c_.in(2))({r})), x_->shape[0]); }
   static te::Combiner combiner(bool average) { return average ? te::Combiner::Sum : te::Combiner::Max; }
 
   // As many samples as the regions ask for: [region, bin y, bin x, channel], from a copy in which the channels of a position

@@ -1,5 +1,6 @@
 // Rotary position embedding.
 #include "ops/elementwise.h"
+#include "ops/indices.h"
 
 namespace pliant::ops {
 namespace {
@@ -62,7 +63,7 @@ Tensors compute(DefineContext& c) {
     auto at = [&](Dim e) { return r.split ? (*x)({b, head, s, e}) : (*x)({b, s, head * r.size + e}); };
     auto table = [&](size_t k, Dim j) {
       if (!c.has(3)) return c.at_broadcast(c.in(k), {b, s, j});
-      return (*c.in(k))({wrapped_index(c.at_broadcast(c.in(3), {b, s}), c.in(k)->shape[0]), j});
+      return (*c.in(k))({index_from(c.at_broadcast(c.in(3), {b, s}), c.in(k)->shape[0]), j});
     };
     if (r.rotated == 0) return at(d);
     // The pair of an element is `first` and `second`; angle number `pair`.

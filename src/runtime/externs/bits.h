@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "runtime/turns.h"
+
 namespace pliant::runtime {
 
 inline constexpr int64_t kWordBits = 64;
@@ -33,9 +35,9 @@ inline int64_t count_of(const uint8_t (&bytes)[kWordBits]) {
   return static_cast<int64_t>((sums * 0x0101010101010101u) >> 56);
 }
 
-// One bit an element that is not zero, and how many there are. Bits outside `mask` do not count.
+// One bit an element that is not zero; gives how many there are. Bits outside `mask` do not count.
 template <class Bits>
-int64_t mark_nonzero(const std::byte* data, int64_t elements, Bits mask, uint64_t* words) {
+int64_t mark_part(const std::byte* data, int64_t elements, Bits mask, uint64_t* words) {
   int64_t count = 0;
   for (int64_t begin = 0; begin < elements; begin += kWordBits, ++words) {
     Bits v[kWordBits];
@@ -52,6 +54,17 @@ int64_t mark_nonzero(const std::byte* data, int64_t elements, Bits mask, uint64_
     count += count_of(set);
   }
   return count;
+}
+
+// The same, in turns; `count` gets how many there are.
+template <class Bits>
+pliant_status mark_nonzero(StopFlag flag, const std::byte* data, int64_t elements, Bits mask, uint64_t* words,
+                           int64_t& count) {
+  count = 0;
+  return flag.in_turns(elements, 1, [&](int64_t begin, int64_t end) {
+    count +=
+        mark_part<Bits>(data + begin * static_cast<int64_t>(sizeof(Bits)), end - begin, mask, words + begin / kWordBits);
+  });
 }
 
 // Calls f with the position of each set bit, in order.

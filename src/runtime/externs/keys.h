@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "artifact/dtype.h"
+#include "runtime/turns.h"
 
 namespace pliant::runtime {
 
@@ -19,5 +20,14 @@ struct KeySource {
 // only for elements of up to as many (has_narrow_keys).
 void fill_keys(const KeySource& from, int32_t flip, int64_t lane, int32_t* keys);
 void fill_keys(const KeySource& from, int64_t flip, int64_t lane, int64_t* keys);
+
+// The same, in turns.
+template <class Key>
+pliant_status fill_keys(StopFlag flag, const KeySource& from, Key flip, int64_t lane, Key* keys) {
+  return flag.in_turns(from.rows, from.columns, [&](int64_t begin, int64_t end) {
+    const std::byte* data = from.data + begin * from.stride * byte_size(from.dtype);
+    fill_keys({from.dtype, data, end - begin, from.columns, from.stride}, flip, lane, keys + begin);
+  });
+}
 
 }  // namespace pliant::runtime

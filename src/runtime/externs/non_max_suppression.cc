@@ -93,30 +93,37 @@ template <class Rank>
 class Candidates {
  public:
   using Key = typename Rank::Key;
-  // `keys` and `ranks` hold one for each score. Scores that are not numbers, or not above *least, are left out.
-  Candidates(const float* scores, int64_t n, const float* least, int64_t wanted, Key* keys, Rank* ranks)
-      : ranks_(ranks), step_(std::max<int64_t>(wanted, 32)) {
-    fill_keys({DType::F32, reinterpret_cast<const std::byte*>(scores), n, 1, 1}, static_cast<Key>(-1), n, keys);
-    for (int64_t i = 0; i < n; ++i) {
-      ranks[count_] = Rank::of(keys[i], i);
-      count_ += !std::isnan(scores[i]) && (least == nullptr || scores[i] > *least);
-    }
+  Candidates(StopFlag flag, int64_t wanted, Rank* ranks)
+      : flag_(flag), ranks_(ranks), step_(std::max<int64_t>(wanted, 32)) {}
+  // `keys` and the ranks hold one for each score. Scores that are not numbers, or not above *least, are left out.
+  pliant_status find(const float* scores, int64_t n, const float* least, Key* keys) {
+    const KeySource from{DType::F32, reinterpret_cast<const std::byte*>(scores), n, 1, 1};
+    PLIANT_TRY(fill_keys(flag_, from, static_cast<Key>(-1), n, keys));
+    return flag_.in_turns(n, 4, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        ranks_[count_] = Rank::of(keys[i], i);
+        count_ += !std::isnan(scores[i]) && (least == nullptr || scores[i] > *least);
+      }
+    });
   }
   int64_t count() const { return count_; }
-  int64_t operator[](int64_t i) {
-    while (i >= sorted_) sort_more();
-    return ranks_[i].index();
+  pliant_status get(int64_t i, int64_t& index) {
+    while (i >= sorted_) PLIANT_TRY(sort_more());
+    index = ranks_[i].index();
+    return PLIANT_OK;
   }
 
  private:
-  void sort_more() {
+  pliant_status sort_more() {
     const int64_t end = std::min(count_, sorted_ + step_);
-    if (end < count_) std::nth_element(ranks_ + sorted_, ranks_ + end, ranks_ + count_);
-    std::sort(ranks_ + sorted_, ranks_ + end);
+    if (end < count_) PLIANT_TRY(select_nth(flag_, ranks_ + sorted_, end - sorted_, count_ - sorted_));
+    PLIANT_TRY(sort_in_place(flag_, ranks_ + sorted_, end - sorted_));
     sorted_ = end;
     step_ *= 2;
+    return PLIANT_OK;
   }
 
+  StopFlag flag_;
   Rank* ranks_;
   int64_t count_ = 0, sorted_ = 0, step_;
 };
@@ -136,19 +143,32 @@ pliant_status suppress(ExternCall& call, const Inputs& in) {
   auto* ranks = call.room<Rank>(static_cast<uint64_t>(in.n));
   auto* kept = call.room<BoxLanes>(static_cast<uint64_t>(in.most + kLanes - 1) / kLanes);
   if (keys == nullptr || ranks == nullptr || kept == nullptr) return PLIANT_OUT_OF_MEMORY;
-  const OverlapsAny overlaps = choose_overlaps_any();
+  const OverlapsAny overlaps_part = choose_overlaps_any();
+  TurnCounter turns(call.stop);
+  // In parts, since as many boxes as there are may be kept. What it gives once the run is to end does not matter.
+  auto overlaps = [&](int64_t groups, const Box& box) {
+    constexpr int64_t kPart = 4096;
+    for (int64_t g = 0; g < groups; g += kPart) {
+      const int64_t n = std::min(kPart, groups - g);
+      if (turns.is_over(n * 4 + 16) || overlaps_part(kept + g, n, box, in.overlap)) return true;
+    }
+    return false;
+  };
   auto* out = reinterpret_cast<int64_t*>(call.outputs[0].data);
   const auto room = static_cast<int64_t>(call.outputs[0].capacity / (3 * sizeof(int64_t)));
   int64_t count = 0;
   for (int64_t b = 0; b < in.batches; ++b)
     for (int64_t c = 0; c < in.classes; ++c) {
-      Candidates<Rank> candidates(in.scores + (b * in.classes + c) * in.n, in.n, in.least, in.most, keys, ranks);
+      if (turns.is_over(64)) return cancelled();
+      Candidates<Rank> candidates(call.stop, in.most, ranks);
+      PLIANT_TRY(candidates.find(in.scores + (b * in.classes + c) * in.n, in.n, in.least, keys));
       int64_t selected = 0;
       for (int64_t i = 0; i < candidates.count() && selected < in.most; ++i) {
-        if (i % 256 == 0) PLIANT_TRY(call.poll());
-        const int64_t index = candidates[i];
+        if (turns.is_over(64)) return cancelled();
+        int64_t index;
+        PLIANT_TRY(candidates.get(i, index));
         const Box box = make_box(in.boxes + (b * in.n + index) * 4, in.center);
-        if (overlaps(kept, (selected + kLanes - 1) / kLanes, box, in.overlap)) continue;
+        if (overlaps((selected + kLanes - 1) / kLanes, box)) continue;
         if (count == room) return call.fault("the output has room for %" PRId64 " boxes only", room);
         if (selected % kLanes == 0) kept[selected / kLanes] = make_empty_lanes();
         put(kept[selected / kLanes], selected % kLanes, box);

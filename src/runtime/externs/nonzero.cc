@@ -1,5 +1,5 @@
 // One pass over the elements makes a bit of each and counts them; another walks the bits and writes coordinates.
-#include <cstring>
+#include <algorithm>
 
 #include "runtime/externs.h"
 #include "runtime/externs/bits.h"
@@ -8,9 +8,9 @@ namespace pliant::runtime {
 namespace {
 
 // A float's sign does not count; NaN is not zero.
-int64_t mark(DType dtype, const std::byte* data, int64_t elements, uint64_t* words) {
+pliant_status mark(StopFlag flag, DType dtype, const std::byte* data, int64_t elements, uint64_t* words, int64_t& count) {
   auto with = [&]<class Bits>(Bits all) {
-    return mark_nonzero<Bits>(data, elements, is_float(dtype) ? static_cast<Bits>(all >> 1) : all, words);
+    return mark_nonzero<Bits>(flag, data, elements, is_float(dtype) ? static_cast<Bits>(all >> 1) : all, words, count);
   };
   switch (byte_size(dtype)) {
     case 1: return with(uint8_t{UINT8_MAX});
@@ -37,11 +37,17 @@ struct Axes {
   }
 };
 
-// `Outer` is axes.outer, or -1 for any.
-template <int Outer>
-void write_coordinates(const Axes& axes, const uint64_t* words, int64_t word_count) {
-  const size_t outer = Outer < 0 ? axes.outer : static_cast<size_t>(Outer);
+// How far the coordinates are written.
+struct Progress {
   int64_t index[PLIANT_MAX_RANK] = {}, row = 0, at = 0;  // the row of the innermost axis that the coordinates name
+};
+
+// Those of words [first, end). `Outer` is axes.outer, or -1 for any.
+template <int Outer>
+void write_part(const Axes& axes, const uint64_t* words, int64_t first, int64_t end, Progress& progress) {
+  const size_t outer = Outer < 0 ? axes.outer : static_cast<size_t>(Outer);
+  Progress p = progress;
+  auto& [index, row, at] = p;
   auto go_to_row_of = [&](int64_t position) {
     const int64_t rows = position - row < 2 * axes.inner ? 1 : (position - row) / axes.inner;
     row += rows * axes.inner;
@@ -52,7 +58,7 @@ void write_coordinates(const Axes& axes, const uint64_t* words, int64_t word_cou
       index[d - 1] += carry;
     }
   };
-  for (int64_t w = 0; w < word_count; ++w)
+  for (int64_t w = first; w < end; ++w)
     for_each_bit(words[w], [&](int bit) {
       const int64_t position = w * kWordBits + bit;
       if constexpr (Outer != 0)
@@ -60,6 +66,14 @@ void write_coordinates(const Axes& axes, const uint64_t* words, int64_t word_cou
       for (size_t d = 0; d < outer; ++d) axes.to[d][at] = index[d];
       axes.inner_to[at++] = position - row;
     });
+  progress = p;
+}
+
+template <int Outer>
+pliant_status write_coordinates(StopFlag flag, const Axes& axes, const uint64_t* words, int64_t word_count) {
+  Progress progress;
+  return flag.in_turns(word_count, kWordBits * static_cast<int64_t>(axes.outer + 1),
+                       [&](int64_t begin, int64_t end) { write_part<Outer>(axes, words, begin, end, progress); });
 }
 
 }  // namespace
@@ -70,7 +84,8 @@ pliant_status extern_nonzero(ExternCall& call) {
   const int64_t word_count = words_for(x.elements);
   auto* words = call.room<uint64_t>(static_cast<uint64_t>(word_count));
   if (words == nullptr) return PLIANT_OUT_OF_MEMORY;
-  const int64_t count = mark(x.dtype, x.data, x.elements, words);
+  int64_t count;
+  PLIANT_TRY(mark(call.stop, x.dtype, x.data, x.elements, words, count));
   if (!call.results.empty()) call.results[0] = count;
   PLIANT_TRY(call.require_output(0, DType::I64, rank * static_cast<uint64_t>(count)));
   if (count == 0) return PLIANT_OK;
@@ -80,17 +95,16 @@ pliant_status extern_nonzero(ExternCall& call) {
     if (x.shape[d] > 1)
       axes.add(x.shape[d], out);
     else
-      std::memset(out, 0, static_cast<size_t>(count) * sizeof *out);
+      PLIANT_TRY(call.stop.in_turns(count, 1, [&](int64_t begin, int64_t end) { std::fill(out + begin, out + end, 0); }));
   }
   if (axes.inner_to == nullptr) return PLIANT_OK;
   switch (axes.outer) {
-    case 0: write_coordinates<0>(axes, words, word_count); break;
-    case 1: write_coordinates<1>(axes, words, word_count); break;
-    case 2: write_coordinates<2>(axes, words, word_count); break;
-    case 3: write_coordinates<3>(axes, words, word_count); break;
-    default: write_coordinates<-1>(axes, words, word_count);
+    case 0: return write_coordinates<0>(call.stop, axes, words, word_count);
+    case 1: return write_coordinates<1>(call.stop, axes, words, word_count);
+    case 2: return write_coordinates<2>(call.stop, axes, words, word_count);
+    case 3: return write_coordinates<3>(call.stop, axes, words, word_count);
+    default: return write_coordinates<-1>(call.stop, axes, words, word_count);
   }
-  return PLIANT_OK;
 }
 
 }  // namespace pliant::runtime

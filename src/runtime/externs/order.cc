@@ -29,19 +29,21 @@ struct LanePlan {
   bool sorts_all() const { return !scans() && (k == size || size >= kRadixFrom); }
 };
 
-// Calls visit(position) for the keys below `limit`, which visit may lower, from position `begin` on.
+// Calls visit(position) for the keys below `limit`, which visit may lower, from position `first` on.
 template <class Key, class Visit>
-void scan_below(const Key* keys, int64_t begin, int64_t size, const Key& limit, Visit&& visit) {
-  int64_t i = begin;
-  for (; i + kWordBits <= size; i += kWordBits) {
-    const Key bound = limit;
-    uint8_t below[kWordBits];
-    for (int64_t j = 0; j < kWordBits; ++j) below[j] = keys[i + j] < bound;
-    if (count_of(below) == 0) continue;
-    for_each_bit(bits_of(below), [&](int bit) { visit(i + bit); });
-  }
-  for (; i < size; ++i)
-    if (keys[i] < limit) visit(i);
+pliant_status scan_below(StopFlag flag, const Key* keys, int64_t first, int64_t size, const Key& limit, Visit&& visit) {
+  return flag.in_turns(size - first, 4, [&](int64_t begin, int64_t end) {
+    int64_t i = first + begin;
+    for (; i + kWordBits <= first + end; i += kWordBits) {
+      const Key bound = limit;
+      uint8_t below[kWordBits];
+      for (int64_t j = 0; j < kWordBits; ++j) below[j] = keys[i + j] < bound;
+      if (count_of(below) == 0) continue;
+      for_each_bit(bits_of(below), [&](int bit) { visit(i + bit); });
+    }
+    for (; i < first + end; ++i)
+      if (keys[i] < limit) visit(i);
+  });
 }
 
 // Puts a rank in its place among `count` that are in order.
@@ -54,10 +56,10 @@ void insert(Rank* ranks, int64_t count, Rank r) {
 
 // The k least in order, each put in its place when it is found.
 template <class Rank>
-void select_by_insertion(const typename Rank::Key* keys, int64_t size, int64_t k, Rank* ranks) {
+pliant_status select_by_insertion(StopFlag flag, const typename Rank::Key* keys, int64_t size, int64_t k, Rank* ranks) {
   for (int64_t i = 0; i < k; ++i) insert(ranks, i, Rank::of(keys[i], i));
   typename Rank::Key limit = ranks[k - 1].key();
-  scan_below(keys, k, size, limit, [&](int64_t i) {
+  return scan_below(flag, keys, k, size, limit, [&](int64_t i) {
     if (keys[i] >= limit) return;  // a rank before it has lowered the limit
     insert(ranks, k - 1, Rank::of(keys[i], i));
     limit = ranks[k - 1].key();
@@ -66,65 +68,67 @@ void select_by_insertion(const typename Rank::Key* keys, int64_t size, int64_t k
 
 // The same for up to 64 lanes that lie side by side, all at once: the ranks of lane c start at ranks + c * k.
 template <class Rank>
-void select_abreast(const KeySource& from, typename Rank::Key flip, int64_t k, Rank* ranks) {
+pliant_status select_abreast(StopFlag flag, const KeySource& from, typename Rank::Key flip, int64_t k, Rank* ranks) {
   using Key = typename Rank::Key;
   Key keys[kWordBits] = {}, limits[kWordBits];
   std::fill_n(limits, kWordBits, std::numeric_limits<Key>::min());  // nothing is below
   KeySource row{from.dtype, from.data, from.columns, 1, 1};
-  for (int64_t r = 0; r < from.rows; ++r, row.data += from.stride * byte_size(from.dtype)) {
-    fill_keys(row, flip, 0, keys);
-    if (r < k) {
-      for (int64_t c = 0; c < from.columns; ++c) insert(ranks + c * k, r, Rank::of(keys[c], r));
-      if (r + 1 == k)
-        for (int64_t c = 0; c < from.columns; ++c) limits[c] = ranks[c * k + k - 1].key();
-      continue;
+  return flag.in_turns(from.rows, 2 * kWordBits, [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r, row.data += from.stride * byte_size(from.dtype)) {
+      fill_keys(row, flip, 0, keys);
+      if (r < k) {
+        for (int64_t c = 0; c < from.columns; ++c) insert(ranks + c * k, r, Rank::of(keys[c], r));
+        if (r + 1 == k)
+          for (int64_t c = 0; c < from.columns; ++c) limits[c] = ranks[c * k + k - 1].key();
+        continue;
+      }
+      uint8_t below[kWordBits];
+      for (int64_t c = 0; c < kWordBits; ++c) below[c] = keys[c] < limits[c];
+      if (count_of(below) == 0) continue;
+      for_each_bit(bits_of(below), [&](int c) {
+        insert(ranks + c * k, k - 1, Rank::of(keys[c], r));
+        limits[c] = ranks[c * k + k - 1].key();
+      });
     }
-    uint8_t below[kWordBits];
-    for (int64_t c = 0; c < kWordBits; ++c) below[c] = keys[c] < limits[c];
-    if (count_of(below) == 0) continue;
-    for_each_bit(bits_of(below), [&](int c) {
-      insert(ranks + c * k, k - 1, Rank::of(keys[c], r));
-      limits[c] = ranks[c * k + k - 1].key();
-    });
-  }
+  });
 }
 
 // The k least in order, from a heap of candidates whose worst are dropped when it is full.
 template <class Rank>
-void select_by_dropping(const typename Rank::Key* keys, int64_t size, int64_t k, int64_t room, Rank* ranks) {
+pliant_status select_by_dropping(StopFlag flag, const typename Rank::Key* keys, int64_t size, int64_t k, int64_t room,
+                                 Rank* ranks) {
   int64_t count = room < size ? room : size;
-  for (int64_t i = 0; i < count; ++i) ranks[i] = Rank::of(keys[i], i);
+  PLIANT_TRY(fill_ranks(flag, keys, count, ranks));
   const int64_t begin = count;
   typename Rank::Key limit;
+  pliant_status status = PLIANT_OK;
   auto drop = [&] {
-    std::nth_element(ranks, ranks + (k - 1), ranks + count);
+    if (status == PLIANT_OK) status = select_nth(flag, ranks, k - 1, count);
     limit = ranks[k - 1].key();
     count = k;
   };
   drop();
-  scan_below(keys, begin, size, limit, [&](int64_t i) {
+  PLIANT_TRY(scan_below(flag, keys, begin, size, limit, [&](int64_t i) {
     ranks[count++] = Rank::of(keys[i], i);
     if (count == room) drop();
-  });
+  }));
   if (count > k) drop();
-  std::sort(ranks, ranks + k);
+  PLIANT_TRY(status);
+  return sort_in_place(flag, ranks, k);
 }
 
-// The k least of a lane in order; in `ranks` or `other`.
+// The k least of a lane in order; in `ranks` or `other`: `selected`.
 template <class Rank>
-const Rank* select(const LanePlan& plan, const typename Rank::Key* keys, Rank* ranks, Rank* other) {
-  if (plan.scans()) {
-    if (plan.inserts())
-      select_by_insertion(keys, plan.size, plan.k, ranks);
-    else
-      select_by_dropping(keys, plan.size, plan.k, plan.kept, ranks);
-    return ranks;
-  }
-  for (int64_t i = 0; i < plan.size; ++i) ranks[i] = Rank::of(keys[i], i);
-  if (plan.sorts_all()) return sort_ranks(ranks, other, plan.size);
-  std::nth_element(ranks, ranks + plan.k, ranks + plan.size);
+pliant_status select(StopFlag flag, const LanePlan& plan, const typename Rank::Key* keys, Rank* ranks, Rank* other,
+                     Rank*& selected) {
+  selected = ranks;
+  if (plan.inserts()) return select_by_insertion(flag, keys, plan.size, plan.k, ranks);
+  if (plan.scans()) return select_by_dropping(flag, keys, plan.size, plan.k, plan.kept, ranks);
+  PLIANT_TRY(fill_ranks(flag, keys, plan.size, ranks));
+  if (plan.sorts_all()) return sort_ranks(flag, ranks, other, plan.size, selected);
+  std::nth_element(ranks, ranks + plan.k, ranks + plan.size);  // few: see sorts_all
   std::sort(ranks, ranks + plan.k);
-  return ranks;
+  return PLIANT_OK;
 }
 
 // A lane's results, `stride` elements apart.
@@ -138,27 +142,25 @@ void write_fixed(const Rank* ranks, int64_t k, const std::byte* from, int64_t st
   }
 }
 
+// The k results of the lane of `call` in column i of slice o.
 template <class Rank>
-void write_lane(int64_t each, const Rank* ranks, int64_t k, const std::byte* from, int64_t stride, std::byte* values,
-                int64_t* indices) {
-  switch (each) {
-    case 1: return write_fixed<1>(ranks, k, from, stride, values, indices);
-    case 2: return write_fixed<2>(ranks, k, from, stride, values, indices);
-    case 4: return write_fixed<4>(ranks, k, from, stride, values, indices);
-    default: return write_fixed<8>(ranks, k, from, stride, values, indices);
-  }
-}
-
-// The results of the lanes of `call`, `width` of them from column i of slice o on; lane c is ranks_of(c).
-template <class Ranks>
-void write_lanes(ExternCall& call, const AxisSplit& s, int64_t k, int64_t o, int64_t i, int64_t width, Ranks&& ranks_of) {
+pliant_status write_lane(ExternCall& call, const AxisSplit& s, int64_t k, int64_t o, int64_t i, const Rank* ranks) {
   const ExternInput& x = call.inputs[0];
-  const int64_t each = byte_size(x.dtype);
-  for (int64_t c = 0; c < width; ++c) {
-    const int64_t at = o * k * s.inner + i + c;
-    write_lane(each, ranks_of(c), k, x.data + (o * s.size * s.inner + i + c) * each, s.inner,
-               call.outputs[0].data + at * each, reinterpret_cast<int64_t*>(call.outputs[1].data) + at);
-  }
+  const int64_t each = byte_size(x.dtype), stride = s.inner, at = o * k * stride + i;
+  const std::byte* from = x.data + (o * s.size * stride + i) * each;
+  std::byte* values = call.outputs[0].data + at * each;
+  int64_t* indices = reinterpret_cast<int64_t*>(call.outputs[1].data) + at;
+  return call.stop.in_turns(k, 4, [&](int64_t begin, int64_t end) {
+    const Rank* r = ranks + begin;
+    std::byte* to = values + begin * stride * each;
+    int64_t *to_index = indices + begin * stride, n = end - begin;
+    switch (each) {
+      case 1: return write_fixed<1>(r, n, from, stride, to, to_index);
+      case 2: return write_fixed<2>(r, n, from, stride, to, to_index);
+      case 4: return write_fixed<4>(r, n, from, stride, to, to_index);
+      default: return write_fixed<8>(r, n, from, stride, to, to_index);
+    }
+  });
 }
 
 template <class Rank>
@@ -177,15 +179,16 @@ pliant_status select_lanes(ExternCall& call, const AxisSplit& s, int64_t k, bool
   const auto flip = static_cast<Key>(descending ? -1 : 0);
   for (int64_t o = 0; o < s.outer; ++o)
     for (int64_t i = 0; i < s.inner; i += columns) {
-      PLIANT_TRY(call.poll());
       const int64_t width = std::min(columns, s.inner - i);
       const KeySource from{x.dtype, x.data + (o * s.size * s.inner + i) * byte_size(x.dtype), s.size, width, s.inner};
-      if (abreast) {
-        select_abreast(from, flip, k, ranks);
-        write_lanes(call, s, k, o, i, width, [&](int64_t c) { return ranks + c * k; });
-      } else {
-        fill_keys(from, flip, lane, keys);
-        write_lanes(call, s, k, o, i, width, [&](int64_t c) { return select(plan, keys + c * lane, ranks, other); });
+      if (abreast)
+        PLIANT_TRY(select_abreast(call.stop, from, flip, k, ranks));
+      else
+        PLIANT_TRY(fill_keys(call.stop, from, flip, lane, keys));
+      for (int64_t c = 0; c < width; ++c) {
+        Rank* selected = ranks + c * k;
+        if (!abreast) PLIANT_TRY(select(call.stop, plan, keys + c * lane, ranks, other, selected));
+        PLIANT_TRY(write_lane(call, s, k, o, i + c, selected));
       }
     }
   return PLIANT_OK;

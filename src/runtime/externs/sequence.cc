@@ -52,12 +52,6 @@ pliant_status give_sizes(ExternCall& call, std::span<const int64_t> shape, std::
   return PLIANT_OK;
 }
 
-void copy_rows(std::byte* to, uint64_t to_stride, const std::byte* from, uint64_t from_stride, uint64_t rows,
-               uint64_t bytes) {
-  if (bytes == 0) return;
-  for (uint64_t r = 0; r < rows; ++r) std::memcpy(to + r * to_stride, from + r * from_stride, bytes);
-}
-
 pliant_status extern_sequence_empty(ExternCall& call) {
   return call.list_outputs[0]->make_empty() ? PLIANT_OK : PLIANT_OUT_OF_MEMORY;
 }

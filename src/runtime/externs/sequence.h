@@ -14,8 +14,5 @@ pliant_status list_of(const ExternCall& call, const TensorList*& list);
 pliant_status find_element(const ExternCall& call, const ListTensor*& element);
 // `wanted` of `shape` into the results.
 pliant_status give_sizes(ExternCall& call, std::span<const int64_t> shape, std::span<const int64_t> wanted);
-// Copies an [outer][size][inner] part: `rows` rows of `bytes` each.
-void copy_rows(std::byte* to, uint64_t to_stride, const std::byte* from, uint64_t from_stride, uint64_t rows,
-               uint64_t bytes);
 
 }  // namespace pliant::runtime

@@ -1,6 +1,5 @@
 // Single elements of sequences: put in, taken out, read.
 #include <cinttypes>
-#include <cstring>
 
 #include "runtime/externs/sequence.h"
 
@@ -15,7 +14,7 @@ pliant_status extern_sequence_insert(ExternCall& call) {
   std::byte* data = nullptr;
   TensorRef tensor = call.list_memory->allocate(x.dtype, x.shape, data);
   if (!tensor) return PLIANT_OUT_OF_MEMORY;
-  if (tensor->bytes > 0) std::memcpy(data, x.data, tensor->bytes);
+  PLIANT_TRY(copy_bytes(data, x.data, tensor->bytes, call.stop));
   TensorList& to = *call.list_outputs[0];
   if (&to != from) to = *from;
   return to.insert(at, std::move(tensor)) ? PLIANT_OK : PLIANT_OUT_OF_MEMORY;
@@ -47,8 +46,7 @@ pliant_status extern_sequence_at(ExternCall& call) {
   for (size_t k = 0; same && k < sizes.size(); ++k) same = sizes[k] == shape[k];
   if (!same) return call.fault("the element has another shape than the model says");
   PLIANT_TRY(call.require_output(0, element->dtype, element->bytes / static_cast<uint64_t>(byte_size(element->dtype))));
-  if (element->bytes > 0) std::memcpy(call.outputs[0].data, element->data, element->bytes);
-  return PLIANT_OK;
+  return copy_bytes(call.outputs[0].data, element->data, element->bytes, call.stop);
 }
 
 }  // namespace pliant::runtime

@@ -1,7 +1,6 @@
 // Sequences to tensors and back: concatenation and splitting.
 #include <algorithm>
 #include <cinttypes>
-#include <cstring>
 
 #include "runtime/elements.h"
 #include "runtime/externs/sequence.h"
@@ -9,6 +8,8 @@
 
 namespace pliant::runtime {
 namespace {
+
+constexpr int64_t kWorkOfOneTensor = 64;  // to find it, and to look at its shape
 
 // The shape of the elements joined along `axis` of the result.
 struct Joined {
@@ -28,7 +29,9 @@ pliant_status join(const ExternCall& call, const TensorList& list, Joined& out) 
   for (size_t k = 0, from = 0; k < out.rank; ++k)
     out.shape[k] = stacks && k == static_cast<size_t>(axis) ? 0 : first[from++];
   out.shape[axis] = 0;
+  TurnCounter turns(call.stop);
   for (uint64_t i = 0; i < list.size(); ++i) {
+    if (turns.is_over(kWorkOfOneTensor)) return cancelled();
     const auto shape = list[i].shape();
     bool fits = shape.size() == first.size() && list[i].dtype == list[0].dtype;
     for (size_t k = 0; fits && k < shape.size(); ++k)
@@ -110,9 +113,11 @@ pliant_status extern_sequence_concat(ExternCall& call) {
   PLIANT_TRY(call.require_output(0, dtype, outer * row / each));
   if (outer == 0) return PLIANT_OK;
   std::byte* to = call.outputs[0].data;
+  TurnCounter turns(call.stop);
   for (uint64_t i = 0; i < list->size(); ++i) {
     const ListTensor& t = (*list)[i];
-    copy_rows(to, row, t.data, t.bytes / outer, outer, t.bytes / outer);
+    if (turns.is_over(kWorkOfOneTensor)) return cancelled();
+    PLIANT_TRY(copy_rows(to, row, t.data, t.bytes / outer, outer, t.bytes / outer, call.stop));
     to += t.bytes / outer;
   }
   return PLIANT_OK;
@@ -132,7 +137,9 @@ pliant_status extern_sequence_split(ExternCall& call) {
   Pieces pieces;
   PLIANT_TRY(pieces.open(call, size));
   const std::byte* from = x.data;
+  TurnCounter turns(call.stop);
   while (!pieces.is_done()) {
+    if (turns.is_over(4 * kWorkOfOneTensor)) return cancelled();
     int64_t n;
     PLIANT_TRY(pieces.next(call, n));
     int64_t shape[PLIANT_MAX_RANK];
@@ -146,7 +153,7 @@ pliant_status extern_sequence_split(ExternCall& call) {
     TensorRef tensor = call.list_memory->allocate(x.dtype, {shape, rank}, data);
     if (!tensor) return PLIANT_OUT_OF_MEMORY;
     const uint64_t bytes = static_cast<uint64_t>(n) * inner;
-    copy_rows(data, bytes, from, static_cast<uint64_t>(size) * inner, outer, bytes);
+    PLIANT_TRY(copy_rows(data, bytes, from, static_cast<uint64_t>(size) * inner, outer, bytes, call.stop));
     from += bytes;
     if (!list.append(std::move(tensor))) return PLIANT_OUT_OF_MEMORY;
   }

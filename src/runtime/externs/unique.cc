@@ -17,49 +17,84 @@ struct Sorted {
   bool* starts;
 };
 
-int compare_slices(const int64_t* keys, const AxisSplit& s, int64_t a, int64_t b) {
-  for (int64_t o = 0; o < s.outer; ++o) {
-    const int64_t *x = keys + (o * s.size + a) * s.inner, *y = keys + (o * s.size + b) * s.inner;
-    for (int64_t i = 0; i < s.inner; ++i)
-      if (x[i] != y[i]) return x[i] < y[i] ? -1 : 1;
-  }
-  return 0;
+// The keys of all elements, row-major.
+template <class Key>
+pliant_status make_keys(ExternCall& call, Key*& keys) {
+  const ExternInput& x = call.inputs[0];
+  keys = call.room<Key>(static_cast<uint64_t>(x.elements));
+  if (keys == nullptr) return PLIANT_OUT_OF_MEMORY;
+  return fill_keys(call.stop, {x.dtype, x.data, x.elements, 1, 1}, Key{0}, x.elements, keys);
 }
 
-// The keys of all elements, row-major; null when there is no memory.
-template <class Key>
-const Key* make_keys(ExternCall& call) {
-  const ExternInput& x = call.inputs[0];
-  auto* keys = call.room<Key>(static_cast<uint64_t>(x.elements));
-  if (keys != nullptr) fill_keys({x.dtype, x.data, x.elements, 1, 1}, Key{0}, x.elements, keys);
-  return keys;
-}
+// Slices along an axis by their keys. Sorted by merging, which stays inside its arrays even where comparisons contradict
+// each other: they do once the run is to end.
+class SliceOrder {
+ public:
+  SliceOrder(const int64_t* keys, const AxisSplit& s, StopFlag flag) : keys_(keys), s_(s), turns_(flag) {}
+
+  // `order` and `other` hold the same permutation; `order` is sorted.
+  void sort(int64_t* order, int64_t* other, int64_t count) {
+    if (count < 2 || is_over(0)) return;
+    const int64_t half = count / 2;
+    sort(other, order, half);
+    sort(other + half, order + half, count - half);
+    for (int64_t i = 0, a = 0, b = half; i < count; ++i) {
+      const bool takes_first = b == count || (a < half && compare(other[a], other[b]) <= 0);
+      order[i] = takes_first ? other[a++] : other[b++];
+    }
+  }
+  int compare(int64_t a, int64_t b) {
+    for (int64_t o = 0; o < s_.outer; ++o) {
+      const int64_t *x = keys_ + (o * s_.size + a) * s_.inner, *y = keys_ + (o * s_.size + b) * s_.inner;
+      for (int64_t begin = 0; begin < s_.inner; begin += kBlock) {
+        const int64_t end = std::min(begin + kBlock, s_.inner);
+        for (int64_t i = begin; i < end; ++i)
+          if (x[i] != y[i]) return is_over(i - begin + 4) || x[i] < y[i] ? -1 : 1;
+        if (is_over(end - begin)) return -1;
+      }
+    }
+    return 0;
+  }
+  bool is_over(int64_t work) { return turns_.is_over(work); }
+
+ private:
+  static constexpr int64_t kBlock = 1024;
+  const int64_t* keys_;
+  AxisSplit s_;
+  TurnCounter turns_;
+};
 
 pliant_status sort_slices(ExternCall& call, const AxisSplit& s, const Sorted& to) {
-  const auto* keys = make_keys<int64_t>(call);
-  if (keys == nullptr) return PLIANT_OUT_OF_MEMORY;
-  for (int64_t i = 0; i < s.size; ++i) to.order[i] = i;
-  std::sort(to.order, to.order + s.size, [&](int64_t a, int64_t b) {
-    const int c = compare_slices(keys, s, a, b);
-    return c != 0 ? c < 0 : a < b;
-  });
-  for (int64_t i = 0; i < s.size; ++i) to.starts[i] = i == 0 || compare_slices(keys, s, to.order[i - 1], to.order[i]) != 0;
-  return PLIANT_OK;
+  int64_t* keys;
+  PLIANT_TRY(make_keys(call, keys));
+  auto* other = call.room<int64_t>(static_cast<uint64_t>(s.size));
+  if (other == nullptr) return PLIANT_OUT_OF_MEMORY;
+  PLIANT_TRY(call.stop.in_turns(s.size, 2, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) to.order[i] = other[i] = i;
+  }));
+  SliceOrder slices(keys, s, call.stop);
+  slices.sort(to.order, other, s.size);
+  for (int64_t i = 0; i < s.size && !slices.is_over(0); ++i)
+    to.starts[i] = i == 0 || slices.compare(to.order[i - 1], to.order[i]) != 0;
+  return call.stop.poll();
 }
 
 template <class Rank>
 pliant_status sort_elements(ExternCall& call, int64_t n, const Sorted& to) {
-  const auto* keys = make_keys<typename Rank::Key>(call);
+  typename Rank::Key* keys;
+  PLIANT_TRY(make_keys(call, keys));
   auto* ranks = call.room<Rank>(static_cast<uint64_t>(n));
   auto* other = call.room<Rank>(static_cast<uint64_t>(n));
-  if (keys == nullptr || ranks == nullptr || other == nullptr) return PLIANT_OUT_OF_MEMORY;
-  for (int64_t i = 0; i < n; ++i) ranks[i] = Rank::of(keys[i], i);
-  const Rank* sorted = sort_ranks(ranks, other, n);
-  for (int64_t i = 0; i < n; ++i) {
-    to.order[i] = sorted[i].index();
-    to.starts[i] = i == 0 || sorted[i - 1].key() != sorted[i].key();
-  }
-  return PLIANT_OK;
+  if (ranks == nullptr || other == nullptr) return PLIANT_OUT_OF_MEMORY;
+  PLIANT_TRY(fill_ranks(call.stop, keys, n, ranks));
+  Rank* sorted;
+  PLIANT_TRY(sort_ranks(call.stop, ranks, other, n, sorted));
+  return call.stop.in_turns(n, 2, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      to.order[i] = sorted[i].index();
+      to.starts[i] = i == 0 || sorted[i - 1].key() != sorted[i].key();
+    }
+  });
 }
 
 pliant_status sort_items(ExternCall& call, bool flat, const AxisSplit& s, const Sorted& to) {
@@ -77,26 +112,30 @@ struct Groups {
   int64_t* of_item;  // by item
 };
 
-void find_groups(const Sorted& sorted, int64_t n, Groups& g) {
-  for (int64_t i = 0; i < n; ++i) {
-    if (sorted.starts[i]) {
-      g.first[g.count] = sorted.order[i];
-      g.members[g.count++] = 0;
+pliant_status find_groups(StopFlag flag, const Sorted& sorted, int64_t n, Groups& g) {
+  return flag.in_turns(n, 4, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      if (sorted.starts[i]) {
+        g.first[g.count] = sorted.order[i];
+        g.members[g.count++] = 0;
+      }
+      ++g.members[g.count - 1];
+      g.of_item[sorted.order[i]] = g.count - 1;
     }
-    ++g.members[g.count - 1];
-    g.of_item[sorted.order[i]] = g.count - 1;
-  }
+  });
 }
 
 // Numbers the groups anew as their first items come: `number` by group, and each number's group in `group_at`.
-void number_by_occurrence(const Groups& g, int64_t n, int64_t* number, int64_t* group_at) {
+pliant_status number_by_occurrence(StopFlag flag, const Groups& g, int64_t n, int64_t* number, int64_t* group_at) {
   int64_t next = 0;
-  for (int64_t i = 0; i < n && next < g.count; ++i) {
-    const int64_t group = g.of_item[i];
-    if (g.first[group] != i) continue;
-    number[group] = next;
-    group_at[next++] = group;
-  }
+  return flag.in_turns(n, 4, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end && next < g.count; ++i) {
+      const int64_t group = g.of_item[i];
+      if (g.first[group] != i) continue;
+      number[group] = next;
+      group_at[next++] = group;
+    }
+  });
 }
 
 pliant_status write_outputs(ExternCall& call, const AxisSplit& s, const Groups& g, const int64_t* number,
@@ -106,22 +145,19 @@ pliant_status write_outputs(ExternCall& call, const AxisSplit& s, const Groups& 
   PLIANT_TRY(call.require_output(0, x.dtype, static_cast<uint64_t>(s.outer) * count * static_cast<uint64_t>(s.inner)));
   const int64_t row = s.inner * byte_size(x.dtype);
   for (int64_t o = 0; o < s.outer; ++o)
-    copy_rows(call.outputs[0].data + o * g.count * row, x.data + o * s.size * row, static_cast<size_t>(row), g.count,
-              [&](int64_t i) { return g.first[group_at[i]]; });
-  auto i64_output = [&](size_t i) { return reinterpret_cast<int64_t*>(call.outputs[i].data); };
-  if (call.outputs.size() > 1) {
-    PLIANT_TRY(call.require_output(1, DType::I64, count));
-    for (int64_t i = 0; i < g.count; ++i) i64_output(1)[i] = g.first[group_at[i]];
-  }
-  if (call.outputs.size() > 2) {
-    PLIANT_TRY(call.require_output(2, DType::I64, static_cast<uint64_t>(s.size)));
-    for (int64_t i = 0; i < s.size; ++i) i64_output(2)[i] = number[g.of_item[i]];
-  }
-  if (call.outputs.size() > 3) {
-    PLIANT_TRY(call.require_output(3, DType::I64, count));
-    for (int64_t i = 0; i < g.count; ++i) i64_output(3)[i] = g.members[group_at[i]];
-  }
-  return PLIANT_OK;
+    PLIANT_TRY(pick_rows(call.stop, call.outputs[0].data + o * g.count * row, x.data + o * s.size * row,
+                         static_cast<size_t>(row), g.count, [&](int64_t i) { return g.first[group_at[i]]; }));
+  auto write = [&](size_t output, int64_t n, auto&& element) {
+    if (output >= call.outputs.size()) return PLIANT_OK;
+    PLIANT_TRY(call.require_output(output, DType::I64, static_cast<uint64_t>(n)));
+    auto* to = reinterpret_cast<int64_t*>(call.outputs[output].data);
+    return call.stop.in_turns(n, 4, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) to[i] = element(i);
+    });
+  };
+  PLIANT_TRY(write(1, g.count, [&](int64_t i) { return g.first[group_at[i]]; }));
+  PLIANT_TRY(write(2, s.size, [&](int64_t i) { return number[g.of_item[i]]; }));
+  return write(3, g.count, [&](int64_t i) { return g.members[group_at[i]]; });
 }
 
 }  // namespace
@@ -140,12 +176,14 @@ pliant_status extern_unique(ExternCall& call) {
       groups.of_item == nullptr || number == nullptr || group_at == nullptr)
     return PLIANT_OUT_OF_MEMORY;
   PLIANT_TRY(sort_items(call, axis < 0, s, sorted));
-  find_groups(sorted, s.size, groups);
+  PLIANT_TRY(find_groups(call.stop, sorted, s.size, groups));
   if (!call.results.empty()) call.results[0] = groups.count;
   if (call.ints[1] == 0) {
-    number_by_occurrence(groups, s.size, number, group_at);
+    PLIANT_TRY(number_by_occurrence(call.stop, groups, s.size, number, group_at));
   } else {
-    for (int64_t i = 0; i < groups.count; ++i) number[i] = group_at[i] = i;
+    PLIANT_TRY(call.stop.in_turns(groups.count, 2, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) number[i] = group_at[i] = i;
+    }));
   }
   return write_outputs(call, s, groups, number, group_at);
 }

@@ -1,0 +1,80 @@
+#include "codegen/polls.h"
+
+#include "codegen/kernel_harness.h"
+#include "loop/walk.h"
+
+namespace pliant::codegen {
+namespace {
+
+// The turns of a kernel's loops by the loops' names.
+std::map<std::string, int64_t> turns_of(const std::string& text) {
+  expr::Context ctx;
+  Result<loop::Function> parsed = loop::parse(text, ctx);
+  EXPECT_TRUE(parsed.ok()) << parsed.error().text();
+  const loop::Function f = parsed.take();
+  const Polls polls = place_polls(f, ctx);
+  std::map<std::string, int64_t> out;
+  loop::for_each(f.body, [&](const loop::Stmt& s) {
+    if (polls.count(&s)) out[ctx.info(s.var).name] = polls.at(&s);
+  });
+  return out;
+}
+
+TEST(Polls, StandWhereLoopsMayBeLong) {
+  // The innermost loop is long or short, as the run has it: it looks between its turns, the one around it after each row.
+  const auto rows = turns_of(R"(kernel rows(%x: f32[m*n], %y: f32[m] out) {
+    for parallel i in m { for j in n { for vector k in 8 { %y[i] += %x[i*n + j] } } } })");
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows.at("i"), 1);
+  EXPECT_GE(rows.at("j"), 1024);
+  // Loops of known sizes are counted, whatever their kind, and a grid of small tasks looks between many of them.
+  const auto small = turns_of(R"(kernel small(%x: f32[m*16], %y: f32[m*16] out) {
+    for parallel p in m { for parallel i in m { for j in 4 { for unroll k in 4 { %y[i*16 + j*4 + k] = %x[j*4 + k] } } } } })");
+  ASSERT_EQ(small.size(), 1u);
+  EXPECT_GE(small.at("i"), 64);
+  EXPECT_TRUE(turns_of("kernel few(%y: f32[100] out) { for i in 100 { for j in 50 { %y[i] += 1f32 } } }").empty());
+  EXPECT_TRUE(turns_of("kernel bounded(%y: f32[n] out) { for i in min(n, 64) { %y[i] = 1f32 } }").empty());
+  EXPECT_EQ(turns_of("kernel constant(%y: f32[1] out) { for i in 1000000000000 { %y[0] += 1f32 } }").size(), 1u);
+}
+
+// Run length on either side of a turn, inside and around vector loops.
+TEST(Polls, DoNotChangeWhatALoopDoes) {
+  Kernel k(R"(kernel sums(%x: i32[n], %y: i32[8] out, %z: i32[m] out) {
+    for i in n { %y[0] += %x[i] }
+    for vector l in 8 { for i in n { %y[l] += %x[i] + 1i32 } }
+    for p in m { for i in n { %z[p] += %x[i] } }
+  })");
+  for (int64_t n : {0, 1, 7, 4095, 4096, 4097, 70000})
+    for (int64_t m : {0, 1, 3}) k.expect_same({{"n", n}, {"m", m}});
+}
+
+TEST(Polls, EndKernelsThatWouldRunForYears) {
+  const char* kernels[] = {
+      "kernel sum(%y: f32[1] out) { for i in n { %y[0] += 1f32 } }",
+      "kernel vector(%y: f32[16] out) { for i in n { for vector l in 16 { %y[l] += 1f32 } } }",
+      "kernel inside(%y: f32[16] out) { for vector l in 16 { for i in n { %y[l] += 1f32 } } }",
+      "kernel nested(%y: f32[1] out) { for i in n { for j in n { %y[0] += 1f32 } } }",
+      "kernel short_rows(%y: f32[1] out) { for i in n { for j in mod(n, 3) { %y[0] += 1f32 } %y[0] = %y[0] * 0.5f32 } }",
+      "kernel grid(%y: f32[1] out) { for parallel i in n { for parallel j in n { %y[0] = 1f32 } } }",
+      "kernel tasks(%y: f32[1] out) { for parallel i in n { for j in n { %y[0] = 1f32 } } }",
+      "kernel branch(%y: f32[1] out) { for i in n { if index(i) < 5i64 { %y[0] = 1f32 } else { for j in n { %y[0] += 2f32 } "
+      "} } }",
+  };
+  for (const char* text : kernels) {
+    Kernel k(text, {0, 3});
+    for (const Variant& v : k.variants) {
+      SCOPED_TRACE(std::string(text) + v.name);
+      alignas(64) float y[16] = {};
+      void* buffer = y;
+      const int64_t n = (int64_t{1} << 40) + 1;
+      const std::vector<int64_t> values(k.ints.size(), n);
+      int64_t faults[8] = {};
+      int32_t stop = 1;
+      const artifact::KernelFrame frame{&buffer, values.data(), nullptr, faults, &stop};
+      EXPECT_EQ(v.run(&frame, 0, n), artifact::kKernelStopped);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace pliant::codegen
