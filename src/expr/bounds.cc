@@ -84,6 +84,10 @@ Interval range_of_binary(Context& ctx, Scalar s) {
   const Interval b = range_of_value(ctx, s->args[1]);
   Interval out = range_of_dtype(s.dtype());
   const auto fits = [&](Interval i) { return i.lo >= out.lo && i.hi <= out.hi && !is_infinite(i.lo) && !is_infinite(i.hi); };
+  // Intervals of u64 are of the same bits as i64: a negative bound stands for a large number.
+  const bool large = s.dtype() == DType::U64 && (a.lo < 0 || b.lo < 0);
+  if (large && s->binary() == BinaryOp::Min && (a.lo >= 0 || b.lo >= 0)) return {0, a.lo >= 0 ? a.hi : b.hi};
+  if (large) return out;
   switch (s->binary()) {
     case BinaryOp::Min: return {std::min(a.lo, b.lo), std::min(a.hi, b.hi)};
     case BinaryOp::Max: return {std::max(a.lo, b.lo), std::max(a.hi, b.hi)};
@@ -113,8 +117,9 @@ Interval range_of_value(Context& ctx, Scalar s) {
       return {std::min(a.lo, b.lo), std::max(a.hi, b.hi)};
     }
     case ScalarKind::Cast: {
-      if (is_float(s->args[0].dtype()) || s->args[0].dtype() == DType::U64) return type;
+      if (is_float(s->args[0].dtype())) return type;
       const Interval a = range_of_value(ctx, s->args[0]);
+      if (s->args[0].dtype() == DType::U64 && a.lo < 0) return type;
       return a.lo >= type.lo && a.hi <= type.hi ? a : type;
     }
     default: return type;

@@ -115,6 +115,15 @@ TEST_F(ScalarTest, RangeOfGatheredIndices) {
   EXPECT_EQ(ctx.range(value(clamped)).lo, 0);
   EXPECT_EQ(ctx.range(value(clamped)).hi, 9);
   EXPECT_EQ(ctx.range(value(load(DType::U8))).hi, 255);
+  // Compared as unsigned numbers: a negative index is a large one, whichever operand it is.
+  auto unsigned_of = [](Scalar s) { return make_cast(DType::U64, s); };
+  const Scalar any = unsigned_of(load(DType::I64)), nine = make_const_int(ctx, DType::U64, 9);
+  const Scalar minus_one = unsigned_of(make_index(ctx.symbol({.name = "below", .lo = -1, .hi = -1})));
+  for (const auto& [a, b] : {std::pair(any, nine), std::pair(nine, any), std::pair(nine, minus_one)}) {
+    EXPECT_EQ(ctx.range(value(make_binary(BinaryOp::Min, a, b))).lo, 0);
+    EXPECT_EQ(ctx.range(value(make_binary(BinaryOp::Min, a, b))).hi, 9);
+    EXPECT_EQ(ctx.range(value(make_binary(BinaryOp::Max, a, b))).lo, INT64_MIN);
+  }
 }
 
 TEST_F(ScalarTest, TextsParseBack) {
