@@ -408,3 +408,22 @@ def test_joining_columns_of_no_rows():
     for rows in (0, 2):
         x = np.arange(rows * 3, dtype=np.float32).reshape(rows, 3)
         np.testing.assert_allclose(list(exe.run({"x": x}).values())[0], np.concatenate([-x, np.exp(x)], 1), rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float32, np.float64])
+@pytest.mark.parametrize("ordered", [0, 1])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_unique_slices_short_and_long(axis, ordered, dtype):
+    g = models.Graph()
+    names = g("Unique", "x", outputs=4, name="y", axis=axis, sorted=ordered)
+    tensor = models.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    outputs = [(name, models.I64 if k else tensor, None) for k, name in enumerate(names)]
+    model = g.model([("x", tensor, ["a", "b", "c"])], outputs)
+    exe = pliant.compile(model)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    rng = np.random.default_rng(0)
+    for shape in [(300, 2, 3), (2, 400, 3), (2, 3, 700), (5, 2, 3), (1, 1000, 8), (1, 1000, 9)]:
+        x = (rng.integers(0, 3, shape) - 1).astype(dtype)
+        got = exe.run({"x": x})
+        for name, want in zip(names, session.run(None, {"x": x})):
+            np.testing.assert_array_equal(got[name], want)

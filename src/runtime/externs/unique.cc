@@ -64,16 +64,48 @@ class SliceOrder {
   TurnCounter turns_;
 };
 
+// Slices of so few elements are sorted by one after the other, from the last on, where there are many.
+constexpr int64_t kShortSlice = 8;
+
+bool sorts_by_element(const AxisSplit& s) { return s.size >= kRadixFrom && s.outer * s.inner <= kShortSlice; }
+
+pliant_status sort_short_slices(ExternCall& call, const AxisSplit& s, const int64_t* keys, int64_t* order) {
+  auto* ranks = call.room<WideRank>(static_cast<uint64_t>(s.size));
+  auto* other = call.room<WideRank>(static_cast<uint64_t>(s.size));
+  if (ranks == nullptr || other == nullptr) return PLIANT_OUT_OF_MEMORY;
+  PLIANT_TRY(call.stop.in_turns(s.size, 2, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) order[i] = i;
+  }));
+  for (int64_t e = s.outer * s.inner; e-- > 0;) {
+    const int64_t* column = keys + e / s.inner * s.size * s.inner + e % s.inner;
+    PLIANT_TRY(call.stop.in_turns(s.size, 4, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) ranks[i] = WideRank::of(column[order[i] * s.inner], order[i]);
+    }));
+    WideRank* sorted;
+    PLIANT_TRY(radix_sort(call.stop, ranks, other, s.size, sorted));
+    PLIANT_TRY(call.stop.in_turns(s.size, 2, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) order[i] = sorted[i].index();
+    }));
+  }
+  return PLIANT_OK;
+}
+
+pliant_status merge_slices(ExternCall& call, SliceOrder& slices, int64_t count, int64_t* order) {
+  auto* other = call.room<int64_t>(static_cast<uint64_t>(count));
+  if (other == nullptr) return PLIANT_OUT_OF_MEMORY;
+  PLIANT_TRY(call.stop.in_turns(count, 2, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) order[i] = other[i] = i;
+  }));
+  slices.sort(order, other, count);
+  return PLIANT_OK;
+}
+
 pliant_status sort_slices(ExternCall& call, const AxisSplit& s, const Sorted& to) {
   int64_t* keys;
   PLIANT_TRY(make_keys(call, keys));
-  auto* other = call.room<int64_t>(static_cast<uint64_t>(s.size));
-  if (other == nullptr) return PLIANT_OUT_OF_MEMORY;
-  PLIANT_TRY(call.stop.in_turns(s.size, 2, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) to.order[i] = other[i] = i;
-  }));
   SliceOrder slices(keys, s, call.stop);
-  slices.sort(to.order, other, s.size);
+  PLIANT_TRY(sorts_by_element(s) ? sort_short_slices(call, s, keys, to.order)
+                                 : merge_slices(call, slices, s.size, to.order));
   for (int64_t i = 0; i < s.size && !slices.is_over(0); ++i)
     to.starts[i] = i == 0 || slices.compare(to.order[i - 1], to.order[i]) != 0;
   return call.stop.poll();
