@@ -1,4 +1,5 @@
 // The accumulation code that strategies share.
+#include "lower/long_sum.h"
 #include "lower/stage_kernels.h"
 
 namespace pliant::lower {
@@ -25,6 +26,12 @@ loop::StmtPtr for_lanes(expr::Context& ctx, int64_t lanes, const std::function<l
   return loop::make_for(*l.as_symbol(), ctx.constant(lanes), loop::ForKind::Vector, body(l));
 }
 
+std::vector<Dim> extents_of(const std::vector<Loop>& loops) {
+  std::vector<Dim> out;
+  for (const Loop& l : loops) out.push_back(l.extent);
+  return out;
+}
+
 loop::StmtPtr guard_with(Scalar guard, loop::StmtPtr s) { return guard ? loop::make_if(guard, std::move(s)) : s; }
 
 }  // namespace
@@ -39,8 +46,9 @@ loop::StmtPtr make_reduction(expr::Context& ctx, const Reduction& r, const std::
   Scalar value = expr::make_cast(r.accumulate, g.body);
   std::vector<loop::StmtPtr> seq{loop::make_store(total.id, {zero}, identity)};
   if (!r.vector || r.loops.empty()) {
+    const LongSum sum(ctx, r.combiner, total, 1, extents_of(r.loops));
     loop::StmtPtr add = guard_with(g.guard, loop::make_store(total.id, {zero}, value, kind));
-    seq.push_back(wrap_loops(r.loops, loop::ForKind::Serial, add));
+    seq.push_back(sum.versions([&](const LongSum& l) { return l.loops(r.loops, add); }));
     seq.push_back(use(load_of(ctx, total, zero)));
     return loop::make_alloc(total, loop::make_block(std::move(seq)));
   }
@@ -50,27 +58,35 @@ loop::StmtPtr make_reduction(expr::Context& ctx, const Reduction& r, const std::
     while (wide > 1 && wide / 2 >= *upper) wide /= 2;
   loop::Buffer part = make_local(ctx, "part", r.accumulate, wide);
   std::vector<Loop> outer(r.loops.begin(), r.loops.end() - 1);
-  seq.push_back(for_lanes(ctx, wide, [&](Dim l) { return loop::make_store(part.id, {l}, identity); }));
+  const auto clear = [&] { return for_lanes(ctx, wide, [&](Dim l) { return loop::make_store(part.id, {l}, identity); }); };
+  const auto gather = [&] {
+    return for_lanes(ctx, wide, [&](Dim l) { return loop::make_store(total.id, {zero}, load_of(ctx, part, l), kind); });
+  };
+  seq.push_back(clear());
   Dim whole = floordiv(inner.extent, wide), rest = mod(inner.extent, wide);
   auto term = [&](Dim position, Dim lane) {
     expr::DimMap at{{inner.var, position}};
     loop::StmtPtr add = loop::make_store(part.id, {lane}, expr::substitute(value, at), kind);
     return g.guard ? loop::make_if(expr::substitute(g.guard, at), add) : add;
   };
-  std::vector<loop::StmtPtr> sweep;
-  if (!whole.is_const(0)) {
-    Dim i = ctx.index_symbol("v", whole);
-    sweep.push_back(loop::make_for(*i.as_symbol(), whole, loop::ForKind::Serial,
-                                   for_lanes(ctx, wide, [&](Dim l) { return term(i * wide + l, l); })));
-  }
-  if (!rest.is_const(0)) {
-    loop::StmtPtr tail =
-        for_lanes(ctx, wide, [&](Dim l) { return loop::make_if(expr::less(l, rest), term(whole * wide + l, l)); });
-    sweep.push_back(rest.is_const() ? tail : loop::make_if(expr::less(ctx.constant(0), rest), tail));
-  }
-  seq.push_back(wrap_loops(outer, loop::ForKind::Serial, loop::make_block(std::move(sweep))));
-  seq.push_back(
-      for_lanes(ctx, wide, [&](Dim l) { return loop::make_store(total.id, {zero}, load_of(ctx, part, l), kind); }));
+  std::vector<Dim> extents = extents_of(outer);
+  extents.push_back(ceildiv(inner.extent, wide));
+  LongSum sum(ctx, r.combiner, total, 1, std::move(extents));
+  if (sum.is_long()) sum.set_parts(gather(), clear());
+  seq.push_back(sum.versions([&](const LongSum& l) {
+    std::vector<loop::StmtPtr> sweep;
+    if (!whole.is_const(0)) {
+      Dim i = ctx.index_symbol("v", whole);
+      sweep.push_back(l.at_level(outer.size(), {*i.as_symbol(), whole},
+                                 for_lanes(ctx, wide, [&](Dim x) { return term(i * wide + x, x); })));
+    }
+    if (!rest.is_const(0)) {
+      loop::StmtPtr tail =
+          for_lanes(ctx, wide, [&](Dim x) { return loop::make_if(expr::less(x, rest), term(whole * wide + x, x)); });
+      sweep.push_back(rest.is_const() ? tail : loop::make_if(expr::less(ctx.constant(0), rest), tail));
+    }
+    return loop::make_block({l.loops(outer, loop::make_block(std::move(sweep))), gather()});
+  }));
   seq.push_back(use(load_of(ctx, total, zero)));
   return loop::make_alloc(total, loop::make_alloc(part, loop::make_block(std::move(seq))));
 }

@@ -1,11 +1,13 @@
 // A task has some rows and columns. It goes through the reduction in steps that are short enough for what they read of the
-// matrix to stay in the nearest cache and its pages in the table of the processor; between steps the sums are in memory. The
-// rows' factors of a step are copied, since rows of a matrix whose size is a power of two push each other out of the cache.
+// matrix to stay in the nearest cache and its pages in the table of the processor; the sums of the steps are added in
+// memory. The rows' factors of a step are copied, since rows of a matrix whose size is a power of two push each other out of
+// the cache.
 #include "lower/blocked.h"
 
 #include <algorithm>
 
 #include "lower/few_rows.h"
+#include "lower/long_sum.h"
 #include "lower/tile.h"
 
 namespace pliant::lower {
@@ -15,6 +17,7 @@ namespace {
 constexpr int64_t kStep = 128;     // of the reduction
 constexpr int64_t kColumns = 256;  // of a task
 constexpr int64_t kRows = 128;     // of a task, at most
+constexpr int64_t kCarried = 64;   // steps whose sums are added before they are carried
 
 struct Blocked {
   const Problem& p;
@@ -80,8 +83,9 @@ loop::StmtPtr make_tile(const Blocked& b, int64_t height, int64_t wide, Dim firs
   };
   loop::StmtPtr zero = for_tile(
       false, [&](Dim r, Dim j) { return loop::make_store(acc.id, in_acc(r, j), expr::make_const(ctx, b.type, 0)); });
-  loop::StmtPtr resume =
-      for_tile(false, [&](Dim r, Dim j) { return loop::make_store(acc.id, in_acc(r, j), load(b.sums, in_sums(r, j))); });
+  loop::StmtPtr add_earlier = for_tile(false, [&](Dim r, Dim j) {
+    return loop::make_store(acc.id, in_acc(r, j), load(b.sums, in_sums(r, j)), loop::StoreKind::Add);
+  });
   Dim i = ctx.index_symbol("k", depth);
   loop::StmtPtr add = for_tile(false, [&](Dim r, Dim j) {
     Scalar y = load(b.panels, {(panel * kStep + i) * b.wide + j});
@@ -93,9 +97,9 @@ loop::StmtPtr make_tile(const Blocked& b, int64_t height, int64_t wide, Dim firs
   loop::StmtPtr finish = for_tile(true, [&](Dim r, Dim j) {
     return store_results(b.sum, b.outputs, b.f, b.row + first + r, b.column + at + j, load(acc.id, in_acc(r, j)));
   });
-  Scalar is_first = expr::less_equal(k, ctx.constant(0)), is_last = expr::less_equal(b.f.reduce[0].extent, k + depth);
+  Scalar has_earlier = expr::less(ctx.constant(0), k), is_last = expr::less_equal(b.f.reduce[0].extent, k + depth);
   return loop::make_alloc(
-      acc, loop::make_block({loop::make_if(is_first, zero, resume), add, loop::make_if(is_last, finish, keep)}));
+      acc, loop::make_block({zero, add, loop::make_if(has_earlier, add_earlier), loop::make_if(is_last, finish, keep)}));
 }
 
 loop::StmtPtr make_step(const Blocked& b, Dim k, Dim depth) {
@@ -160,8 +164,15 @@ Result<LoweredKernel> lower_blocked(const Problem& p, const StageList& list, con
   b.columns = min(ctx.constant(kColumns), b.f.col.extent - b.column);
   // No terms are one step, which stores zeros.
   const Dim steps = max(one, ceildiv(depth, kStep)), i = ctx.index_symbol("kb", steps);
-  loop::StmtPtr body = loop::make_for(*i.as_symbol(), steps, loop::ForKind::Serial,
-                                      make_step(b, i * kStep, min(ctx.constant(kStep), depth - i * kStep)));
+  loop::Buffer totals = make_scratch(ctx, "totals", DType::F64, kRows * kColumns);
+  totals.shape[0] = totals.shape[0] * min(one, floordiv(steps - 1, kCarried));
+  const LongSum long_sum(ctx, MemorySums{b.sums, totals.id, b.type, b.rows, kColumns, b.columns}, b.lanes, {steps},
+                         kCarried);
+  loop::StmtPtr body = make_step(b, i * kStep, min(ctx.constant(kStep), depth - i * kStep));
+  // The last step stores the results.
+  if (long_sum.is_long()) body = loop::make_block({loop::make_if(expr::less_equal(steps, i + 1), long_sum.finish()), body});
+  body = loop::make_block({long_sum.begin(), long_sum.at_level(0, {*i.as_symbol(), steps}, body)});
+  if (!totals.shape[0].is_const(0)) body = loop::make_alloc(std::move(totals), body);
   body = loop::make_alloc(std::move(step), loop::make_alloc(std::move(panels), loop::make_alloc(std::move(sums), body)));
   LoweredKernel k;
   k.tasks = product_of(ctx, parallel);

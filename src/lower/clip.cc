@@ -82,11 +82,11 @@ Clipped clip_loops(expr::Context& ctx, const std::vector<Loop>& loops, const std
   return out;
 }
 
-loop::StmtPtr make_clipped(expr::Context& ctx, const Loop& l, const Clip& clip, loop::StmtPtr body) {
+loop::StmtPtr make_clipped(expr::Context& ctx, const Loop& l, const Clip& clip, loop::StmtPtr body,
+                           const std::function<loop::StmtPtr(const Loop&, loop::StmtPtr)>& make_loop) {
   const Dim first = bound_symbol(ctx, "first", l.extent);
   Dim i = ctx.index_symbol("k", clip.end - first);
-  body =
-      loop::make_for(*i.as_symbol(), clip.end - first, loop::ForKind::Serial, loop::substitute(body, {{l.var, first + i}}));
+  body = make_loop({*i.as_symbol(), clip.end - first}, loop::substitute(body, {{l.var, first + i}}));
   return loop::make_let(*first.as_symbol(), clip.first, body);
 }
 

@@ -25,8 +25,9 @@ struct Clipped {
 // `apart` stay.
 Clipped clip_loops(expr::Context& ctx, const std::vector<Loop>& loops, const std::vector<Scalar>& terms,
                    std::optional<SymbolId> apart = {});
-// `body`, which is over the loop's variable, at the positions that are left.
-loop::StmtPtr make_clipped(expr::Context& ctx, const Loop& l, const Clip& clip, loop::StmtPtr body);
+// `body`, which is over the loop's variable, at the positions that are left; `make_loop` makes a loop around its body.
+loop::StmtPtr make_clipped(expr::Context& ctx, const Loop& l, const Clip& clip, loop::StmtPtr body,
+                           const std::function<loop::StmtPtr(const Loop&, loop::StmtPtr)>& make_loop);
 
 // A guarded sum over cut loops: `loops` and `body` in the place of the reduction's own, inside what `bind` puts around.
 struct ClippedReduction {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "lower/long_sum.h"
 #include "lower/register_block.h"
 #include "lower/tile.h"
 
@@ -128,7 +129,7 @@ Dim swept_columns(const FewRows& w) {
   return max(ctx.constant(1), min(ctx.constant(kSweptColumns / kLeastSwept), parts)) * kLeastSwept;
 }
 
-loop::StmtPtr sweep(const FewRows& w, loop::BufferId sums, int64_t height, Dim first, Dim count) {
+loop::StmtPtr sweep(const FewRows& w, loop::BufferId sums, loop::BufferId totals, int64_t height, Dim first, Dim count) {
   expr::Context& ctx = w.ctx;
   const Sweep s{w, sums, height, height <= 2 ? 2 * w.lanes : w.lanes, first, count};
   const int64_t depth =
@@ -140,11 +141,13 @@ loop::StmtPtr sweep(const FewRows& w, loop::BufferId sums, int64_t height, Dim f
                       [&](Dim j) { return loop::make_store(sums, {r * kSweptColumns + v * s.width + j}, w.zero()); });
     });
   }));
-  Dim whole = floordiv(w.extent(), depth), rest = mod(w.extent(), depth);
+  Dim whole = floordiv(w.extent(), depth), rest = mod(w.extent(), depth), i = ctx.index_symbol("i", whole);
+  const LongSum sum(ctx, MemorySums{sums, totals, w.type, ctx.constant(height), kSweptColumns, count}, w.lanes, {whole},
+                    kProductBlock / depth);
   std::vector<loop::StmtPtr> sweeps;
-  sweeps.push_back(serial(ctx, whole, [&](Dim i) { return sweep_once(s, i * depth, depth); }));
-  if (!rest.is_const(0)) sweeps.push_back(serial(ctx, rest, [&](Dim i) { return sweep_once(s, whole * depth + i, 1); }));
-  seq.push_back(loop::make_block(std::move(sweeps)));
+  if (!whole.is_const(0)) sweeps.push_back(sum.at_level(0, {*i.as_symbol(), whole}, sweep_once(s, i * depth, depth)));
+  if (!rest.is_const(0)) sweeps.push_back(serial(ctx, rest, [&](Dim k) { return sweep_once(s, whole * depth + k, 1); }));
+  seq.push_back(sum.around(loop::make_block(std::move(sweeps))));
   seq.push_back(unroll(ctx, height, [&](Dim r) {
     return make_vector_loop(ctx, count, w.lanes, [&](Dim j) {
       return store_results(w.sum, w.outputs, w.f, r, first + j, w.load(sums, r * kSweptColumns + j));
@@ -173,8 +176,11 @@ loop::StmtPtr dot_tile(const FewRows& w, Dim row, int64_t height, int64_t wide, 
   };
   Dim whole = floordiv(w.extent(), lanes), rest = mod(w.extent(), lanes);
   std::vector<loop::StmtPtr> sums;
-  sums.push_back(
-      serial(ctx, whole, [&](Dim i) { return for_tile([&](Dim r, Dim c, Dim l) { return add(i * lanes, r, c, l); }); }));
+  const LongSum sum(ctx, w.sum.combiner, parts, lanes, {whole}, kProductBlock);
+  Dim i = ctx.index_symbol("i", whole);
+  if (!whole.is_const(0))
+    sums.push_back(
+        sum.at_level(0, {*i.as_symbol(), whole}, for_tile([&](Dim r, Dim c, Dim l) { return add(i * lanes, r, c, l); })));
   if (!rest.is_const(0)) {
     loop::StmtPtr last =
         for_tile([&](Dim r, Dim c, Dim l) { return loop::make_if(expr::less(l, rest), add(whole * lanes, r, c, l)); });
@@ -190,7 +196,7 @@ loop::StmtPtr dot_tile(const FewRows& w, Dim row, int64_t height, int64_t wide, 
   };
   loop::StmtPtr zero = for_tile([&](Dim r, Dim c, Dim l) { return loop::make_store(parts.id, part(r, c, l), w.zero()); });
   loop::StmtPtr fold = make_folded(ctx, w.type, parts.id, height * wide, lanes, lanes, store);
-  return loop::make_alloc(parts, loop::make_block({zero, loop::make_block(std::move(sums)), fold}));
+  return loop::make_alloc(parts, loop::make_block({zero, sum.around(loop::make_block(std::move(sums))), fold}));
 }
 
 // Some columns at a time, which stay in the nearest cache while all rows are multiplied with them.
@@ -296,8 +302,15 @@ Result<LoweredKernel> lower_few_rows(const Problem& p, const StageList& list, co
     sums.dtype = sum.accumulate;
     sums.shape = {ctx.constant(highest * kSweptColumns)};
     sums.scope = loop::Scope::Scratch;
+    // What blocks of a long reduction add to.
+    loop::Buffer totals = sums;
+    totals.id = ctx.fresh_tensor();
+    totals.name = "totals";
+    totals.dtype = DType::F64;
+    totals.shape[0] = totals.shape[0] * min(one, max(zero, floordiv(w.extent() - 1, kProductBlock)));
     const int64_t lowest = rows.is_const() ? rows.const_value() : 1;
-    body = choose_height(rows, lowest, highest, [&](int64_t h) { return sweep(w, sums.id, h, first, count); });
+    body = choose_height(rows, lowest, highest, [&](int64_t h) { return sweep(w, sums.id, totals.id, h, first, count); });
+    if (!totals.shape[0].is_const(0)) body = loop::make_alloc(std::move(totals), body);
     body = loop::make_alloc(std::move(sums), body);
   } else {
     body = dots(w, rows, highest, first, count);

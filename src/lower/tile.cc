@@ -6,6 +6,7 @@
 #include "expr/quad.h"
 #include "loop/walk.h"
 #include "lower/few_rows.h"
+#include "lower/long_sum.h"
 #include "lower/register_block.h"
 
 namespace pliant::lower {
@@ -16,6 +17,9 @@ constexpr int64_t kVectorsOfOneRow = 8;
 // In multiply-adds. Up to so many in all are one task; of more a task has about so many: enough to be worth handing out, few
 // enough that many threads get some each.
 constexpr int64_t kWholeWork = 4 << 20, kTaskWork = 512 * 1024;
+// Sums of up to so many products are left in one piece: no other library divides them, and each block costs the copying of
+// all accumulators.
+constexpr int64_t kWholeProduct = 4096;
 // A column of b that is read from memory costs what this many rows cost.
 constexpr int64_t kRowsOfOneRead = 16;
 
@@ -189,7 +193,11 @@ loop::StmtPtr make_tile(const Tiler& t, int64_t height, Dim start, Dim column, b
     loop::StmtPtr s = store_results(t.sum, t.outputs, t.f, start + r, n + j, total);
     return mask_stores ? inside(j, s) : s;
   });
-  return loop::make_alloc(acc, loop::make_block({init, wrap_loops(t.f.reduce, loop::ForKind::Serial, add), store}));
+  std::vector<Dim> extents;
+  for (const Loop& l : t.f.reduce) extents.push_back(l.extent);
+  const auto most = const_upper(ctx, product_of(ctx, t.f.reduce));
+  const LongSum sum(ctx, t.sum.combiner, acc, t.nr, extents, most && *most <= kWholeProduct ? *most : kProductBlock);
+  return loop::make_alloc(acc, loop::make_block({init, sum.around(sum.loops(t.f.reduce, add)), store}));
 }
 
 int64_t row_bytes(const Tiler& t) {

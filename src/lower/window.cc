@@ -6,6 +6,7 @@
 
 #include "loop/walk.h"
 #include "lower/clip.h"
+#include "lower/long_sum.h"
 #include "lower/padding.h"
 
 namespace pliant::lower {
@@ -81,8 +82,11 @@ loop::StmtPtr make_tile(const Tile& t, Dim row, int64_t rows, Dim column, int64_
   };
   loop::StmtPtr init = over_rows(
       for_tile(masked, [&](Dim i, const expr::DimMap&, Dim) { return loop::make_store(acc.id, {i}, identity); }), {});
+  std::vector<Dim> extents;
+  for (const Loop& l : w.reduce) extents.push_back(l.extent);
+  const LongSum long_sum(ctx, w.sum.combiner, acc, wide, extents);
   // Taps under `guard`, of which `clipped` leaves some.
-  auto taps = [&](Scalar guard, const Clipped* clipped) {
+  auto taps = [&](const LongSum& blocks, Scalar guard, const Clipped* clipped) {
     auto lanes = for_tile(masked, [&](Dim i, const expr::DimMap& at, Dim) {
       loop::StmtPtr st =
           loop::make_store(acc.id, {i}, expr::make_cast(w.sum.accumulate, expr::substitute(t.body, at)), kind);
@@ -92,8 +96,9 @@ loop::StmtPtr make_tile(const Tile& t, Dim row, int64_t rows, Dim column, int64_
     int64_t unrolled = 1;
     for (size_t i = w.reduce.size(); i-- > 0;) {
       const Loop& l = w.reduce[i];
+      auto serial = [&](const Loop& x, loop::StmtPtr body) { return blocks.at_level(i, x, std::move(body)); };
       if (clipped && clipped->clips[i]) {
-        st = make_clipped(ctx, l, *clipped->clips[i], st);
+        st = make_clipped(ctx, l, *clipped->clips[i], st, serial);
         unrolled = 0;
         continue;
       }
@@ -101,24 +106,24 @@ loop::StmtPtr make_tile(const Tile& t, Dim row, int64_t rows, Dim column, int64_
       if (unroll) unrolled *= l.extent.const_value();
       unroll = unroll && (innermost ? unrolled <= kUnrolledTaps : !guard && w.slides && unrolled <= kSlidingTaps);
       if (!unroll) unrolled = 0;
-      st = loop::make_for(l.var, l.extent, unroll ? loop::ForKind::Unroll : loop::ForKind::Serial, st);
+      st = unroll ? loop::make_for(l.var, l.extent, loop::ForKind::Unroll, st) : serial(l, st);
     }
     return st;
   };
-  loop::StmtPtr sum;
-  if (t.uniform.empty()) {
-    sum = taps({}, nullptr);
-  } else {
+  auto all_taps = [&](const LongSum& blocks) {
+    if (t.uniform.empty()) return taps(blocks, {}, nullptr);
     const Clipped clipped = clip_loops(ctx, w.reduce, t.uniform, w.row ? std::optional<SymbolId>(w.row->var) : std::nullopt);
-    sum = taps(conjunction_of(clipped.rest), &clipped);
+    loop::StmtPtr sum = taps(blocks, conjunction_of(clipped.rest), &clipped);
     Scalar inside = clipped.rest.empty() ? Scalar() : interior_condition(t, clipped.rest, row, rows);
-    if (inside) sum = loop::make_if(inside, taps({}, &clipped), sum);
+    if (inside) sum = loop::make_if(inside, taps(blocks, {}, &clipped), sum);
     const bool is_cut = clipped.rest.size() < t.uniform.size();
     if (w.slides && is_cut && is_small_window(w)) {
       inside = interior_condition(t, t.uniform, row, rows);
-      if (inside) sum = loop::make_if(inside, taps({}, nullptr), sum);
+      if (inside) sum = loop::make_if(inside, taps(blocks, {}, nullptr), sum);
     }
-  }
+    return sum;
+  };
+  loop::StmtPtr sum = long_sum.versions(all_taps);
   loop::StmtPtr store =
       over_rows(for_tile(bool(valid), [&](Dim i, const expr::DimMap& at,
                                           Dim) { return w.store(at, expr::make_load(ctx, acc.id, w.sum.accumulate, {i})); }),

@@ -1,6 +1,7 @@
 // A reduction of what a loop stacks or appends, over the axis that grows, is accumulated while the loop runs: the pieces are
 // combined as they are made, and the whole is not read again. Where nothing else uses the whole, it is not stored at all.
-// The other axes are reduced after the loop, so that the work of an iteration stays elementwise.
+// The other axes are reduced after the loop, so that the work of an iteration stays elementwise. Sums of f32 are accumulated
+// as f64: there is one addition after the other, however many iterations there are.
 //
 //   %2 = core.loop(_, %0) … : f32[n, 4]              %1 = reduce.sum(%0) {axes=[0], keepdims=true} : f32[1, 4]
 //     region(%3: f32[i, 4]) {                        %2, %8 = core.loop(_, %0, %1) … : f32[n, 4], f32[1, 4]
@@ -103,6 +104,7 @@ class Accumulator {
     size_t output;
     const Reduction* reduction;
     std::vector<const Node*> readers;
+    bool is_wide;  // f32 is accumulated as f64
     ValueId init = kNoValue, param = kNoValue, next = kNoValue, total = kNoValue;
   };
 
@@ -163,10 +165,15 @@ class Accumulator {
       if (same != sums_.end())
         same->readers.push_back(n);
       else
-        sums_.push_back({k, r, {n}});
+        sums_.push_back({k, r, {n}, t == DType::F32 && r->combine == std::string("math.add")});
     }
     for (size_t s = first; s < sums_.size(); ++s) TRY(begin(sums_[s]));
     return ok();
+  }
+
+  Result<ValueId> widened(const Sum& s, ValueId v) {
+    if (!s.is_wide) return v;
+    return sweep_.make("math.cast", {{"to", DType::F64}}, {v}, s.readers[0]->loc);
   }
 
   // The first value: what the reduction gives of what was there before the loop.
@@ -181,7 +188,7 @@ class Accumulator {
       none[0] = sweep_.ctx().constant(0);
       before = TRY(sweep_.make_zeros(t.dtype, std::move(none), loc));
     }
-    s.init = TRY(over_first(s.reduction->accumulate, before, loc));
+    s.init = TRY(widened(s, TRY(over_first(s.reduction->accumulate, before, loc))));
     return ok();
   }
 
@@ -196,7 +203,7 @@ class Accumulator {
         x = TRY(sweep_.make("array.reshape", {{"shape", one}}, {piece}, loc));
       else if (!sweep_.shape(piece)[0].is_const(1))
         x = TRY(over_first(s.reduction->accumulate, piece, loc));
-      s.next = TRY(sweep_.make(s.reduction->combine, {}, {s.next, x}, loc));
+      s.next = TRY(sweep_.make(s.reduction->combine, {}, {s.next, TRY(widened(s, x))}, loc));
     }
     return ok();
   }
@@ -229,16 +236,17 @@ class Accumulator {
 
   // Reduces the other axes and gives the result the reader's place.
   Status finish(const Sum& s, const Node& reader) {
-    ValueId out;
+    ValueId out, total = s.total;
+    if (s.is_wide) total = TRY(sweep_.make("math.cast", {{"to", DType::F32}}, {total}, reader.loc));
     if (reader.op != "reduce.mean") {
-      out = TRY(sweep_.make(reader.op, reader.attrs, {s.total}, reader.loc));
+      out = TRY(sweep_.make(reader.op, reader.attrs, {total}, reader.loc));
     } else {
       const Shape whole = sweep_.shape(reader.inputs[0]);
       const auto rank = static_cast<int64_t>(whole.size());
       Dim count = sweep_.ctx().constant(1);
       const std::vector<int64_t> axes = *known_ints(reader.attrs, "axes");
       for (int64_t a : axes) count = count * whole[static_cast<size_t>(a < 0 ? a + rank : a)];
-      ValueId sum = TRY(sweep_.make("reduce.sum", reader.attrs, {s.total}, reader.loc));
+      ValueId sum = TRY(sweep_.make("reduce.sum", reader.attrs, {total}, reader.loc));
       ValueId n = TRY(sweep_.make("array.from_dims", {{"values", std::vector<Dim>{count}}}, {}, reader.loc));
       n = TRY(sweep_.make("array.reshape", {{"shape", Shape{}}}, {n}, reader.loc));
       n = TRY(sweep_.make("math.cast", {{"to", sweep_.type(sum).tensor()->dtype}}, {n}, reader.loc));

@@ -37,6 +37,11 @@ void set_identity(Combiner c, DType t, void* lanes, int64_t n) {
 
 bool is_arg(Combiner c) { return c >= Combiner::ArgMax && c <= Combiner::ArgMinLast; }
 
+bool is_compensated(const TensorDef& t, int64_t terms) {
+  constexpr int64_t kFew = 8;
+  return t.combiner == Combiner::Sum && (t.accumulate == DType::F32 || t.accumulate == DType::F64) && terms > kFew;
+}
+
 void fold_lanes(Combiner c, DType t, const void* lanes, int64_t n, void* acc) {
   arith::with_type(t, [&](auto tag) {
     using T = decltype(tag);

@@ -54,17 +54,27 @@ Status Evaluator::run_scan(const TensorDef& t, Array& out) {
   const int64_t stride = row_major(out.shape)[axis];
   const int64_t lines = volume(out.shape) / length;
   const UnaryKernel finish = cast_kernel(t.dtype, t.accumulate);
+  const UnaryKernel widen = cast_kernel(DType::F64, t.accumulate), narrow = cast_kernel(t.accumulate, DType::F64);
   alignas(64) std::byte acc[kBlock * 8], lane[kBlock * 8], result[kBlock * 8];
   for (int64_t line = 0; line < lines; ++line) {
     const int64_t start = line / stride * stride * length + line % stride;
     set_identity(t.combiner, t.accumulate, acc, kBlock);
+    CompensatedSum sum;
+    const auto add = [&] {
+      if (!is_compensated(t, length)) return fold_lanes(t.combiner, t.accumulate, lane, 1, acc);
+      alignas(64) double wide[kBlock] = {}, total[kBlock] = {};
+      widen(lane, wide, 1);
+      sum.add(wide[0]);
+      total[0] = sum.value();
+      narrow(total, acc, 1);
+    };
     for (int64_t step = 0; step < length; ++step) {
       const int64_t at = start + (t.reverse ? length - 1 - step : step) * stride;
       load_lanes(t.accumulate, values.data.data() + at * byte_size(t.accumulate), 1, lane, 1);
-      if (!t.exclusive) fold_lanes(t.combiner, t.accumulate, lane, 1, acc);
+      if (!t.exclusive) add();
       finish(acc, result, 1);
       store_lanes(t.dtype, result, out.data.data() + at * byte_size(t.dtype), 1, 1);
-      if (t.exclusive) fold_lanes(t.combiner, t.accumulate, lane, 1, acc);
+      if (t.exclusive) add();
     }
   }
   return ok();

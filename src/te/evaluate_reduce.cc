@@ -35,6 +35,26 @@ bool rows_along_output(const TensorDef& t, const Space& space) {
   return output >= reduced;
 }
 
+bool is_compensated(const TensorDef& t, const Space& space) {
+  return is_compensated(t, volume({space.extents.begin() + static_cast<ptrdiff_t>(space.output_rank), space.extents.end()}));
+}
+
+// The values that a reduction takes: those of a compensated sum as f64.
+Scalar values_of(const TensorDef& t, bool compensated) {
+  const Scalar values = expr::make_cast(t.accumulate, t.body);
+  return compensated ? expr::make_cast(DType::F64, values) : values;
+}
+
+// Writes the results of sums as lanes of t.dtype, rounded to the type of the running value first.
+void finish_sums(const TensorDef& t, const CompensatedSum* sums, int64_t n, void* out) {
+  alignas(64) std::array<double, kChunk> exact;
+  alignas(64) std::array<std::byte, kChunk * 8> rounded;
+  const int64_t whole = (n + kBlock - 1) / kBlock * kBlock;
+  for (int64_t k = 0; k < whole; ++k) exact[static_cast<size_t>(k)] = k < n ? sums[k].value() : 0.0;
+  cast_kernel(t.accumulate, DType::F64)(exact.data(), rounded.data(), n);
+  cast_kernel(t.dtype, t.accumulate)(rounded.data(), out, n);
+}
+
 }  // namespace
 
 Status Evaluator::run_reduce(const TensorDef& t, Array& out) {
@@ -58,7 +78,8 @@ Status Evaluator::run_reduce(const TensorDef& t, Array& out) {
 Status Evaluator::reduce_along_output(const TensorDef& t, const Space& space, Array& out) {
   RowProgram program = make_program(space);
   const DType best_type = t.accumulate;
-  const RowProgram::NodeId root = program.add(expr::make_cast(best_type, t.body));
+  const bool sums = is_compensated(t, space);
+  const RowProgram::NodeId root = program.add(values_of(t, sums));
   if (program.fault()) return *program.fault();
   const std::vector<int64_t> strides = row_major(out.shape);
   const Odometer outer(space.extents, space.others(0, space.output_rank));
@@ -67,6 +88,7 @@ Status Evaluator::reduce_along_output(const TensorDef& t, const Space& space, Ar
   std::array<int64_t, kChunk> best;
   alignas(64) std::array<std::byte, kChunk * 8> result;
   const bool arg = is_arg(t.combiner);
+  std::array<CompensatedSum, kChunk> sum;
   const BinaryKernel combine = arg ? nullptr : binary_kernel(operation_of(t.combiner), best_type);
   const UnaryKernel finish = arg ? nullptr : cast_kernel(t.dtype, best_type);
   std::vector<int64_t> at(space.extents.size(), 0);
@@ -77,7 +99,10 @@ Status Evaluator::reduce_along_output(const TensorDef& t, const Space& space, Ar
       const int64_t n = std::min(kChunk, space.extents[space.row] - start);
       at[space.row] = start;
       std::fill_n(best.begin(), n, 0);
-      if (!arg) set_identity(t.combiner, best_type, acc.data(), kChunk);
+      if (sums)
+        sum.fill({});
+      else if (!arg)
+        set_identity(t.combiner, best_type, acc.data(), kChunk);
       inner.reset(at);
       if (!inner.empty()) {
         bool first = true;
@@ -95,6 +120,8 @@ Status Evaluator::reduce_along_output(const TensorDef& t, const Space& space, Ar
                 best[static_cast<size_t>(k)] = at.back();
               }
             });
+          } else if (sums) {
+            for (int64_t k = 0; k < n; ++k) sum[static_cast<size_t>(k)].add(static_cast<const double*>(lanes)[k]);
           } else {
             combine(acc.data(), lanes, acc.data(), n);
             round_lanes(best_type, acc.data(), n);
@@ -105,7 +132,10 @@ Status Evaluator::reduce_along_output(const TensorDef& t, const Space& space, Ar
       }
       const void* values = best.data();
       if (!arg) {
-        finish(acc.data(), result.data(), n);
+        if (sums)
+          finish_sums(t, sum.data(), n, result.data());
+        else
+          finish(acc.data(), result.data(), n);
         values = result.data();
       }
       store_lanes(t.dtype, values, out.data.data() + (offset + start * strides[space.row]) * byte_size(t.dtype),
@@ -118,7 +148,8 @@ Status Evaluator::reduce_along_output(const TensorDef& t, const Space& space, Ar
 
 Status Evaluator::reduce_along_itself(const TensorDef& t, const Space& space, Array& out) {
   RowProgram program = make_program(space);
-  const RowProgram::NodeId root = program.add(expr::make_cast(t.accumulate, t.body));
+  const bool sums = is_compensated(t, space);
+  const RowProgram::NodeId root = program.add(values_of(t, sums));
   if (program.fault()) return *program.fault();
   const bool no_axes = space.extents.empty();
   const int64_t length = no_axes ? 1 : space.extents[space.row];
@@ -128,9 +159,10 @@ Status Evaluator::reduce_along_itself(const TensorDef& t, const Space& space, Ar
   const UnaryKernel finish = arg ? nullptr : cast_kernel(t.dtype, t.accumulate);
   std::vector<int64_t> at(std::max<size_t>(space.extents.size(), 1), 0);
   std::byte* to = out.data.data();
-  alignas(64) std::byte acc[kBlock * 8], result[kBlock * 8];
+  alignas(64) std::byte acc[kBlock * 8], result[kChunk * 8];
   do {
     int64_t best = 0;
+    CompensatedSum sum;
     bool first = true;
     set_identity(arg ? Combiner::Sum : t.combiner, t.accumulate, acc, kBlock);
     inner.reset(at);
@@ -142,6 +174,10 @@ Status Evaluator::reduce_along_itself(const TensorDef& t, const Space& space, Ar
           program.start(at.data(), n);
           const void* lanes = program.column(root);
           if (program.fault()) return *program.fault();
+          if (sums) {
+            for (int64_t k = 0; k < n; ++k) sum.add(static_cast<const double*>(lanes)[k]);
+            continue;
+          }
           if (!arg) {
             fold_lanes(t.combiner, t.accumulate, lanes, n, acc);
             continue;
@@ -164,7 +200,10 @@ Status Evaluator::reduce_along_itself(const TensorDef& t, const Space& space, Ar
     if (arg) {
       std::memcpy(to, &best, sizeof best);
     } else {
-      finish(acc, result, 1);
+      if (sums)
+        finish_sums(t, &sum, 1, result);
+      else
+        finish(acc, result, 1);
       store_lanes(t.dtype, result, to, 1, 1);
     }
     to += byte_size(t.dtype);

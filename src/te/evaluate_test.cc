@@ -195,6 +195,30 @@ TEST_F(EvaluateTest, HalvesRoundAfterEachOperation) {
   EXPECT_EQ(run<uint16_t>(z), (std::vector<uint16_t>{0x6800}));
 }
 
+TEST_F(EvaluateTest, LongSumsAreExact) {
+  constexpr int64_t kMany = 1 << 20;
+  const Dim n = sym("n", kMany), m = sym("m", 2);
+  const std::vector<float> tenths(2 * kMany, 0.1F);
+  const float total = static_cast<float>(double{0.1F} * kMany);
+  Tensor x = feed<float>("x", DType::F32, {n, m}, tenths);
+  Tensor columns =
+      b.reduce("c", {m}, {n}, Combiner::Sum, [&](const Index& i, const Index& r) { return (*x)({r[0], i[0]}); });
+  EXPECT_EQ(run<float>(columns), (std::vector<float>{total, total}));
+  Tensor y = feed<float>("y", DType::F32, {m, n}, tenths);
+  Tensor rows = b.reduce("r", {m}, {n}, Combiner::Sum, [&](const Index& i, const Index& r) { return (*y)({i[0], r[0]}); });
+  EXPECT_EQ(run<float>(rows), (std::vector<float>{total, total}));
+  Tensor running = b.scan("k", {m, n}, 1, Combiner::Sum, false, false, [&](const Index& i) { return (*y)(i); });
+  EXPECT_EQ(run<float>(running).back(), total);
+  // What f64 rounds off is kept as well; infinities stay what they are.
+  Tensor z = feed<double>("z", DType::F64, {sym("k", 12)}, {1e16, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, -1e16});
+  auto sum = [&](const Tensor& t) {
+    return run<double>(b.reduce("s", {}, t->shape, Combiner::Sum, [&](const Index&, const Index& r) { return (*t)(r); }));
+  };
+  EXPECT_EQ(sum(z), (std::vector<double>{2}));
+  const double inf = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(sum(feed<double>("w", DType::F64, {sym("l", 9)}, {1, -inf, 2, 0, 0, 0, 0, 0, 0})), (std::vector<double>{-inf}));
+}
+
 TEST_F(EvaluateTest, EmptySizes) {
   const Dim n = sym("n", 0), m = sym("m", 2);
   Tensor x = feed<float>("x", DType::F32, {n, m}, {});

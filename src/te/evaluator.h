@@ -94,4 +94,19 @@ void set_identity(Combiner c, DType t, void* lanes, int64_t n);
 // Adds lanes one after the other to a single running value.
 void fold_lanes(Combiner c, DType t, const void* lanes, int64_t n, void* acc);
 
+// Sums of f64 that keep what each addition rounds off: exact but for a few units in the last place, whatever their length.
+struct CompensatedSum {
+  double sum = 0, lost = 0;
+  void add(double x) {
+    const double next = sum + x, taken = next - sum;
+    lost += (sum - (next - taken)) + (x - taken);
+    sum = next;
+  }
+  // Infinities and NaN leave NaN in `lost`.
+  double value() const { return lost == lost ? sum + lost : sum; }
+};
+// Whether `terms` terms of `t` are such a sum. A few are added one after the other in the type of the running value: a map
+// that adds them, which a definition may be where it knows how many there are, gives the same.
+bool is_compensated(const TensorDef& t, int64_t terms);
+
 }  // namespace pliant::te
