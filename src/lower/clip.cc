@@ -74,10 +74,13 @@ Clipped clip_loops(expr::Context& ctx, const std::vector<Loop>& loops, const std
     const Dim at_zero = expr::substitute(bound->slack, {{l.var, ctx.constant(0)}});
     std::optional<Clip>& clip = out.clips[bound->loop];
     if (!clip) clip = Clip{ctx.constant(0), l.extent};
-    if (bound->step > 0)
+    if (bound->step > 0) {
       clip->first = max(clip->first, ceildiv(-at_zero, bound->step));
-    else
+    } else {
       clip->end = min(clip->end, floordiv(at_zero, -bound->step) + 1);
+      // Of any value that data may have: the distance from a first one, which is not negative, fits 64 bits.
+      if (!expr::loads_of(expr::make_index(at_zero)).empty()) clip->end = max(clip->end, ctx.constant(0));
+    }
   }
   return out;
 }
