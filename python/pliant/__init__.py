@@ -186,7 +186,7 @@ def _show_progress(stage, fraction):
 
 
 def compile(model, *, target="native", precision="fp32", opt_level=3, threads=None, shapes=None, bounds=None, likely=None,
-            native_loops=True, memory_limit=None, dump_dir=None, check_passes=False, progress=None):
+            native_loops=True, memory_limit=None, dump_dir=None, check_passes=False, check_memory=False, progress=None):
     """Compiles a model for every shape and loads it.
 
     model      a path (.onnx, or .ir: a module in the text of the graph IR), the bytes of an ONNX model, or an
@@ -200,6 +200,7 @@ def compile(model, *, target="native", precision="fp32", opt_level=3, threads=No
     likely     {"batch": [1, 4]}: values to make fast
     native_loops  False runs every loop as bytecode, for comparisons
     memory_limit  bytes that one run may use, as for `load`
+    check_memory  as for `load`
     progress   True, False, or None: on a terminal
     """
     directory = "."
@@ -216,6 +217,7 @@ def compile(model, *, target="native", precision="fp32", opt_level=3, threads=No
             bounds={name: tuple(pair) for name, pair in (bounds or {}).items()},
             likely={name: list(values) for name, values in (likely or {}).items()},
             dump_dir=os.fspath(dump_dir) if dump_dir else "", native_loops=native_loops, check_passes=check_passes,
+            check_memory=check_memory,
             progress=_show_progress if show else None)
     finally:
         if show:
@@ -223,8 +225,10 @@ def compile(model, *, target="native", precision="fp32", opt_level=3, threads=No
     return Executable(core)
 
 
-def load(path, threads=None, memory_limit=None, huge_pages=None):
+def load(path, threads=None, memory_limit=None, huge_pages=None, check_memory=False):
     """Loads an artifact. Runs that need more than `memory_limit` bytes of intermediate tensors and outputs end with a
     MemoryLimitError. `huge_pages`: True copies the weights to memory on huge pages, False uses them in the mapped file, which
-    processes share; by default those of 1 MiB to 256 MiB are copied."""
-    return Executable(_core.Executable(os.fspath(path), threads or 0, memory_limit or 0, huge_pages))
+    processes share; by default those of 1 MiB to 256 MiB are copied.
+    `check_memory` is for finding faults of ours: runs are slow and end with a RunError that names the kernel where one writes
+    outside its buffers; what is read before anything wrote it is no number."""
+    return Executable(_core.Executable(os.fspath(path), threads or 0, memory_limit or 0, huge_pages, check_memory))

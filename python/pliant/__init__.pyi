@@ -61,7 +61,8 @@ def compile(
     native_loops: bool = ...,
     memory_limit: Optional[int] = ...,
     check_passes: bool = ...,
+    check_memory: bool = ...,
     progress: Optional[bool] = ...,
 ) -> Executable: ...
 def load(path: Union[str, os.PathLike[str]], threads: Optional[int] = ..., memory_limit: Optional[int] = ...,
-         huge_pages: Optional[bool] = ...) -> Executable: ...
+         huge_pages: Optional[bool] = ..., check_memory: bool = ...) -> Executable: ...

@@ -54,7 +54,7 @@ Result<std::vector<std::byte>> compile_bytes(nb::bytes model, const std::string&
 
 // `model` is a path, or the bytes of an ONNX model whose external data lies in `directory`.
 std::unique_ptr<Executable> compile(nb::object model, const std::string& directory, const Options& options, int run_threads,
-                                    uint64_t memory_limit) {
+                                    uint64_t memory_limit, bool check_memory) {
   driver::CompileOptions d = to_driver(options);
   std::optional<Result<std::vector<std::byte>>> result;
   if (nb::isinstance<nb::bytes>(model)) {
@@ -65,7 +65,8 @@ std::unique_ptr<Executable> compile(nb::object model, const std::string& directo
     result.emplace(driver::compile_file(path, d));
   }
   if (!result->ok()) throw CompileError(result->error().text());
-  return std::make_unique<Executable>(result->value().data(), result->value().size(), run_threads, memory_limit);
+  return std::make_unique<Executable>(result->value().data(), result->value().size(), run_threads, memory_limit,
+                                      check_memory);
 }
 
 }  // namespace
@@ -84,8 +85,8 @@ NB_MODULE(_core, m) {
   nb::exception<pliant::InternalError>(m, "InternalError");
 
   nb::class_<Executable>(m, "Executable")
-      .def(nb::init<const std::string&, int, uint64_t, std::optional<bool>>(), "path"_a, "threads"_a, "memory_limit"_a,
-           "huge_pages"_a.none())
+      .def(nb::init<const std::string&, int, uint64_t, std::optional<bool>, bool>(), "path"_a, "threads"_a, "memory_limit"_a,
+           "huge_pages"_a.none(), "check_memory"_a)
       .def("inputs", &Executable::inputs)
       .def("outputs", &Executable::outputs)
       .def("info", &Executable::info)
@@ -99,14 +100,15 @@ NB_MODULE(_core, m) {
          int opt_level, int threads, int run_threads, uint64_t memory_limit,
          std::map<std::string, std::vector<std::string>> shapes, std::map<std::string, std::pair<int64_t, int64_t>> bounds,
          std::map<std::string, std::vector<int64_t>> likely, const std::string& dump_dir, bool native_loops,
-         bool check_passes, nb::object progress) {
+         bool check_passes, bool check_memory, nb::object progress) {
         return compile(model, directory,
                        Options{target, precision, dump_dir, opt_level, threads, native_loops, check_passes,
                                std::move(shapes), std::move(bounds), std::move(likely), progress},
-                       run_threads, memory_limit);
+                       run_threads, memory_limit, check_memory);
       },
       "model"_a, "directory"_a, "target"_a, "precision"_a, "opt_level"_a, "threads"_a, "run_threads"_a, "memory_limit"_a,
-      "shapes"_a, "bounds"_a, "likely"_a, "dump_dir"_a, "native_loops"_a, "check_passes"_a, "progress"_a.none());
+      "shapes"_a, "bounds"_a, "likely"_a, "dump_dir"_a, "native_loops"_a, "check_passes"_a, "check_memory"_a,
+      "progress"_a.none());
   m.def("version", [] { return pliant_version(); });
   m.def("dtype_code", [](const std::string& name) {
     for (int t = 0; pliant_dtype_size(t) != 0; ++t) {

@@ -134,24 +134,25 @@ void throw_status(pliant_status status, const std::string& where) {
   }
 }
 
-Executable::Executable(const void* bytes, size_t size, int threads, uint64_t memory_limit) : size_(size) {
+Executable::Executable(const void* bytes, size_t size, int threads, uint64_t memory_limit, bool check_memory) : size_(size) {
   // The copy is this process's own anyway: on huge pages, where it is used in place.
   const size_t page = size >= kHugePage / 2 ? kHugePage : 4096, room = (size + page - 1) / page * page;
   memory_.reset(static_cast<std::byte*>(std::aligned_alloc(page, room)));
   if (!memory_) throw std::bad_alloc();
   if (page == kHugePage) madvise(memory_.get(), room, MADV_HUGEPAGE);
   std::memcpy(memory_.get(), bytes, size);
-  pliant_load_options options = load_options(threads, memory_limit, 0);
+  pliant_load_options options = load_options(threads, memory_limit, check_memory ? PLIANT_LOAD_CHECK_MEMORY : 0);
   pliant_model* model = nullptr;
   pliant_status status = pliant_load_memory(memory_.get(), size, &options, &model);
   if (status != PLIANT_OK) throw_status(status, "");
   model_.reset(model);
 }
 
-Executable::Executable(const std::string& path, int threads, uint64_t memory_limit, std::optional<bool> huge_pages)
+Executable::Executable(const std::string& path, int threads, uint64_t memory_limit, std::optional<bool> huge_pages,
+                       bool check_memory)
     : path_(path) {
   const uint32_t flags = !huge_pages ? PLIANT_LOAD_CHOOSE_PAGES : *huge_pages ? PLIANT_LOAD_HUGE_PAGES : 0;
-  pliant_load_options options = load_options(threads, memory_limit, flags);
+  pliant_load_options options = load_options(threads, memory_limit, flags | (check_memory ? PLIANT_LOAD_CHECK_MEMORY : 0));
   pliant_model* model = nullptr;
   pliant_status status = pliant_load_file(path.c_str(), &options, &model);
   if (status != PLIANT_OK) throw_status(status, path);

@@ -41,9 +41,9 @@ struct MemoryLimitError : RunError {
 class Executable {
  public:
   // Takes a copy of the artifact's bytes.
-  Executable(const void* bytes, size_t size, int threads, uint64_t memory_limit);
+  Executable(const void* bytes, size_t size, int threads, uint64_t memory_limit, bool check_memory);
   // `huge_pages`: whether the constants are copied to huge pages; by their size when not said.
-  Executable(const std::string& path, int threads, uint64_t memory_limit, std::optional<bool> huge_pages);
+  Executable(const std::string& path, int threads, uint64_t memory_limit, std::optional<bool> huge_pages, bool check_memory);
 
   // (name, dtype, shape of numbers and symbols or None where the rank is open, optional, kind) of each
   nanobind::list inputs() const { return describe(pliant_input_count(model_.get()), &pliant_describe_input); }

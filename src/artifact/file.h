@@ -21,7 +21,7 @@
 
 namespace pliant::artifact {
 
-inline constexpr uint32_t kFormatVersion = 3;
+inline constexpr uint32_t kFormatVersion = 4;
 inline constexpr uint64_t kPageBytes = 4096;
 inline constexpr uint64_t kConstantAlignment = 64;
 inline constexpr int kMaxRank = 32;

@@ -99,12 +99,14 @@ struct KernelDesc {
   std::vector<FaultDesc> faults;
 };
 // One call of a native kernel. The task grid is [0, tasks); `work` is its total cost in scalar operations, from which the
-// runtime decides how many threads pay. `scratch` is bytes for each thread.
+// runtime decides how many threads pay. `scratch` is bytes for each thread, one size for each piece: a piece begins at the
+// next multiple of 64 behind the one before it, and KernelFrame::scratch_gap.
 struct CallDesc {
   uint32_t kernel = 0;
   std::vector<Arg> args;
   std::vector<Int> ints;  // KernelFrame::ints
-  Int tasks, work, scratch;
+  Int tasks, work;
+  std::vector<Int> scratch;
   std::string where;  // the model's nodes
 };
 // A call of a function of the runtime by name (sorting, selection); `ints` and `text` are its parameters. `result_slots`
@@ -251,6 +253,7 @@ struct KernelFrame {
   std::byte* scratch;     // 64-byte aligned, this thread's
   int64_t* fault_values;  // room for 8
   const int32_t* stop;    // loops without a fixed end give up soon after this is not 0; null: never
+  int64_t scratch_gap;    // between the pieces of scratch memory, a multiple of 64
 };
 constexpr uint32_t kKernelStopped = UINT32_MAX;
 using KernelFn = uint32_t (*)(const KernelFrame*, int64_t, int64_t);

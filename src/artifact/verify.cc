@@ -169,7 +169,8 @@ class Verifier {
       if (c.kernel >= p_.kernels.size()) return fail("call", i, "names no kernel");
       for (const Arg& a : c.args)
         if (!is_valid(a)) return fail("call", i, "has a bad argument");
-      if (!are_valid(c.ints) || !is_valid(c.tasks) || !is_valid(c.work) || !is_size(c.scratch))
+      if (!are_valid(c.ints) || !is_valid(c.tasks) || !is_valid(c.work) ||
+          !std::all_of(c.scratch.begin(), c.scratch.end(), [&](const Int& bytes) { return is_size(bytes); }))
         return fail("call", i, "has a bad integer");
     }
     return true;

@@ -139,7 +139,7 @@ TEST(verify, tables_of_code) {
   EXPECT_EQ(error_of([](Program& p) { p.calls[0].args[1].index = 5; }), "call 0 has a bad argument");
   EXPECT_EQ(error_of([](Program& p) { p.calls[0].args[2].byte_offset = imm(-1); }), "call 0 has a bad argument");
   EXPECT_EQ(error_of([](Program& p) { p.calls[0].ints[0] = slot(6); }), "call 0 has a bad integer");
-  EXPECT_EQ(error_of([](Program& p) { p.calls[0].scratch = imm(-1); }), "call 0 has a bad integer");
+  EXPECT_EQ(error_of([](Program& p) { p.calls[0].scratch = {imm(-1)}; }), "call 0 has a bad integer");
   EXPECT_EQ(error_of([](Program& p) { p.externs[0].input_dtypes.clear(); }),
             "runtime call 0 has lists of different lengths");
   EXPECT_EQ(error_of([](Program& p) { p.externs[0].outputs[0].kind = Arg::Kind::Constant; }),

@@ -54,8 +54,9 @@ ScratchLayout scratch_layout(const loop::Function& f, expr::Context& ctx) {
       for (size_t i = 0; i < b.shape.size(); ++i) elements = elements + (b.shape[i] - 1) * strides[i];
       elements = expr::max(elements, ctx.constant(0));
     }
-    layout.offsets[b.id] = layout.bytes;
-    layout.bytes = layout.bytes + expr::ceildiv(elements * byte_size(b.dtype), 64) * 64;
+    const expr::Dim bytes = elements * byte_size(b.dtype);
+    layout.pieces.push_back({b.id, bytes, layout.bytes});
+    layout.bytes = layout.bytes + expr::ceildiv(bytes, 64) * 64;
   });
   return layout;
 }

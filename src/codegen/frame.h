@@ -1,6 +1,5 @@
 // What a kernel asks of the runtime: its task grid and its scratch memory, as Dims over the kernel's integer arguments.
 #pragma once
-#include <map>
 #include <vector>
 
 #include "loop/loop.h"
@@ -18,13 +17,15 @@ TaskGrid task_grid(const loop::Function& f);
 // The number of tasks: the product of the grid's extents, 1 without Parallel loops.
 expr::Dim task_count(const loop::Function& f, expr::Context& ctx);
 
-// Byte offsets of the Scratch buffers in KernelFrame::scratch, each a multiple of 64, and their sum.
+// The Scratch buffers in KernelFrame::scratch, in order: piece k begins at the byte offset, a multiple of 64, and k gaps.
 struct ScratchLayout {
-  std::map<loop::BufferId, expr::Dim> offsets;
-  expr::Dim bytes;
+  struct Piece {
+    loop::BufferId buffer;
+    expr::Dim bytes, offset;
+  };
+  std::vector<Piece> pieces;
+  expr::Dim bytes;  // of all, without gaps
 };
 ScratchLayout scratch_layout(const loop::Function& f, expr::Context& ctx);
-// The bytes of scratch that one thread needs.
-inline expr::Dim scratch_bytes(const loop::Function& f, expr::Context& ctx) { return scratch_layout(f, ctx).bytes; }
 
 }  // namespace pliant::codegen

@@ -72,6 +72,43 @@ class GuardedBytes {
   size_t bytes_, mapped_;
 };
 
+// Scratch memory of one thread, full of NaN, with zones around its pieces that must stay as they are.
+class GuardedScratch {
+ public:
+  static constexpr int64_t kGap = 64;
+  explicit GuardedScratch(const std::vector<int64_t>& pieces) {
+    for (int64_t bytes : pieces) {
+      if (bytes < 0) throw std::runtime_error("a piece of scratch memory has a negative size");
+      zones_.push_back(size_);
+      size_ += kGap;
+      const int64_t end = size_ + bytes;
+      size_ = (end + 63) / 64 * 64;
+      for (int64_t at = end; at < size_; ++at) rest_.push_back(at);
+    }
+    zones_.push_back(size_);
+    size_ += kGap;
+    memory_.assign(static_cast<size_t>(size_) + 64, std::byte{0xff});
+    base_ = memory_.data() + (64 - reinterpret_cast<uintptr_t>(memory_.data()) % 64) % 64;
+    for (int64_t zone : zones_) std::fill(base_ + zone, base_ + zone + kGap, std::byte{0xa5});
+    for (int64_t at : rest_) base_[at] = std::byte{0xa5};
+  }
+  // KernelFrame::scratch; KernelFrame::scratch_gap is kGap.
+  std::byte* data() const { return base_ + kGap; }
+  bool is_intact() const {
+    bool intact = true;
+    for (int64_t zone : zones_)
+      for (int64_t at = zone; at < zone + kGap; ++at) intact = intact && base_[at] == std::byte{0xa5};
+    for (int64_t at : rest_) intact = intact && base_[at] == std::byte{0xa5};
+    return intact;
+  }
+
+ private:
+  std::vector<int64_t> zones_, rest_;
+  int64_t size_ = 0;
+  std::vector<std::byte> memory_;
+  std::byte* base_ = nullptr;
+};
+
 // One variant of a compiled kernel.
 struct Variant {
   std::string name;
@@ -147,18 +184,18 @@ class Kernel {
     for (const auto& b : buffers) pointers.push_back(b->data());
     std::vector<int64_t> values;
     for (expr::SymbolId s : ints) values.push_back(value_of(s));
-    const int64_t scratch_size = evaluate(scratch_bytes(function, ctx));
-    std::vector<std::byte> scratch(static_cast<size_t>(scratch_size) + 64);
-    auto address = reinterpret_cast<uintptr_t>(scratch.data());
+    std::vector<int64_t> pieces;
+    for (const auto& piece : scratch_layout(function, ctx).pieces) pieces.push_back(evaluate(piece.bytes));
+    const GuardedScratch scratch(pieces);
     fault_values.assign(8, 0);
-    artifact::KernelFrame frame{pointers.data(), values.data(), scratch.data() + (64 - address % 64) % 64,
-                                fault_values.data(), nullptr};
+    artifact::KernelFrame frame{pointers.data(),     values.data(), scratch.data(),
+                                fault_values.data(), nullptr,       GuardedScratch::kGap};
     // In three slices, as threads would.
     const int64_t tasks = evaluate(task_count(function, ctx));
-    for (int64_t k = 0; k < 3; ++k) {
-      if (uint32_t status = v.run(&frame, tasks * k / 3, tasks * (k + 1) / 3)) return status;
-    }
-    return 0;
+    uint32_t status = 0;
+    for (int64_t k = 0; k < 3 && status == 0; ++k) status = v.run(&frame, tasks * k / 3, tasks * (k + 1) / 3);
+    EXPECT_TRUE(scratch.is_intact()) << "the kernel wrote outside a piece of its scratch memory";
+    return status;
   }
 
   void bind(const std::map<std::string, int64_t>& symbols) {

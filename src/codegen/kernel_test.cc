@@ -28,7 +28,7 @@ TEST(KernelCode, ScratchOfSymbolicSize) {
     } } })");
   for (int64_t n : {0, 1, 7}) k.expect_same({{"m", 5}, {"n", n}});
   k.bind({{"m", 5}, {"n", 7}});
-  EXPECT_EQ(k.evaluate(scratch_bytes(k.function, k.ctx)), 192 + 64);
+  EXPECT_EQ(k.evaluate(scratch_layout(k.function, k.ctx).bytes), 192 + 64);
 }
 
 TEST(KernelCode, ChecksReportFaultAndValues) {

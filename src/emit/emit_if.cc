@@ -86,13 +86,15 @@ Status Emitter::emit_taken_arm(const Node& n, const graph::Region& arm) {
 }
 
 Status Emitter::emit_arm(const Node& n, const graph::Region& arm, IfMerge& merge) {
-  const uint32_t outer_epoch = epoch_;
+  const uint32_t outer_epoch = epoch_, outer_first = first_epoch_;
   begin_epoch();
+  first_epoch_ = epoch_;
   for (size_t k = 0; k < arm.results.size(); ++k)
     if (merge.sized[k]) claim(arm, arm.results[k], storage_[n.outputs[k]]);
   TRY(emit_nodes(arm.nodes, &arm));
   if (graph::diverges(arm)) {
     epoch_ = outer_epoch;
+    first_epoch_ = outer_first;
     return ok();
   }
   for (size_t k = 0; k < arm.results.size(); ++k)
@@ -117,6 +119,7 @@ Status Emitter::emit_arm(const Node& n, const graph::Region& arm, IfMerge& merge
     append(Opcode::Copy, merge.copies.back().copy);
   }
   epoch_ = outer_epoch;
+  first_epoch_ = outer_first;
   return ok();
 }
 

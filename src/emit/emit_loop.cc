@@ -2,6 +2,7 @@
 // block; the end of an iteration copies what the body yields there, unless the body could write there by itself. Code:
 //
 //         copy the initial values; index = 0; leave unless the condition holds and 0 < trip
+//         the epoch of buffers whose sizes do not change
 //   top:  the body's epoch; the body; scan values to their place; carried values to theirs
 //         index += 1; leave unless the condition holds; if index < trip go to top
 #include <algorithm>
@@ -230,7 +231,7 @@ Status Emitter::emit_loop(const Node& n) {
   const graph::LoopParts loop = graph::loop_parts(n);
   const graph::Region& body = *loop.body;
   const bool diverges = graph::diverges(body);
-  const uint32_t outer_epoch = epoch_;
+  const uint32_t outer_epoch = epoch_, outer_first = first_epoch_;
   LoopState state;
   begin_carried(n, loop, state);
   begin_scans(n, loop, state);
@@ -243,6 +244,8 @@ Status Emitter::emit_loop(const Node& n) {
     state.exits.push_back(append(Opcode::JumpNotLess, 0, state.index, *trip));
   }
 
+  begin_epoch();
+  first_epoch_ = epoch_;
   const uint32_t top = position();
   open_loops_.push_back({top, {}});
   const uint32_t epoch = new_epoch();
@@ -283,6 +286,7 @@ Status Emitter::emit_loop(const Node& n) {
   open_loops_.pop_back();
   for (size_t exit : state.exits) jump_to(exit, position());
   epoch_ = outer_epoch;
+  first_epoch_ = outer_first;
   finish_loop(n, loop, state);
   return ok();
 }

@@ -81,7 +81,7 @@ Status Emitter::emit_kernels(const Node& n) {
 
 Status Emitter::emit_lowered(const Node& n, lower::LoweredNode low) {
   std::vector<Storage> temporaries;
-  for (const lower::Temporary& t : low.temporaries) temporaries.push_back(new_buffer(bytes_of(t.dtype, t.shape)));
+  for (const lower::Temporary& t : low.temporaries) temporaries.push_back(new_buffer(memory_of(t.dtype, t.shape)));
   for (ValueId v : n.outputs)
     if (low.reads.empty() || all_known(f_.tensor_type(v))) define_value(v, true);
   emit_calls(n, low.kernels, temporaries);
@@ -111,7 +111,8 @@ void Emitter::emit_calls(const Node& n, std::vector<lower::LoweredKernel>& kerne
     c.where = describe(n.loc);
     c.tasks = slots_.size_of(k.tasks);
     c.work = slots_.of(k.work);
-    c.scratch = slots_.size_of(codegen::scratch_bytes(k.function, ctx_));
+    for (const auto& piece : codegen::scratch_layout(k.function, ctx_).pieces)
+      c.scratch.push_back(slots_.size_of(piece.bytes));
     for (expr::SymbolId s : loop::free_symbols(k.function)) c.ints.push_back(slots_.of(ctx_.symbol_dim(s)));
     for (size_t i = 0; i < k.args.size(); ++i) {
       const lower::KernelArg& a = k.args[i];

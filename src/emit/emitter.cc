@@ -7,6 +7,10 @@
 
 namespace pliant::emit {
 
+namespace {
+constexpr int64_t kSmallBuffer = int64_t{1} << 16;
+}  // namespace
+
 Emitter::Emitter(const graph::Function& f, Unit& unit)
     : f_(f),
       unit_(unit),
@@ -170,16 +174,33 @@ uint32_t Emitter::constant_index(const graph::ConstantPtr& c) {
 }
 
 // A buffer belongs to the epoch in which its size becomes known, so that a loop does not plan it again in every iteration:
-// unless the size may be negative where the code that needs it does not run.
+// unless code between there and here may not run, where the size means nothing and may be any number. Small buffers of one
+// size are there in any case.
 Storage Emitter::new_buffer(Dim bytes) {
   artifact::BufferDesc b;
   b.bytes = slots_.size_of(bytes);
   const uint32_t known = slots_.epoch_of(bytes);
   PLIANT_CHECK(known <= epoch_) << "a buffer whose size is not known yet";
-  b.epoch = ctx_.proves_less_equal(ctx_.constant(0), bytes) ? known : epoch_;
+  const bool is_small = bytes.is_const() && bytes.const_value() >= 0 && bytes.const_value() <= kSmallBuffer;
+  const bool is_nonnegative = ctx_.proves_less_equal(ctx_.constant(0), bytes);
+  b.epoch = is_small ? known : is_nonnegative ? std::max(known, first_epoch_) : epoch_;
   b.first = b.last = position();
   prog().buffers.push_back(b);
   return {Arg::Kind::Buffer, static_cast<uint32_t>(prog().buffers.size() - 1), ctx_.constant(0), true};
+}
+
+Dim Emitter::memory_of(DType t, const std::vector<Dim>& shape) {
+  const Dim zero = ctx_.constant(0);
+  std::vector<Dim> sizes = shape, unproved;
+  for (Dim& d : sizes) {
+    if (ctx_.proves_less_equal(zero, d)) continue;
+    unproved.push_back(min(d, zero));
+    d = max(d, zero);
+  }
+  if (unproved.size() < 2) return bytes_of(t, shape);
+  Dim bytes = bytes_of(t, sizes);
+  for (Dim d : unproved) bytes = bytes + d;
+  return bytes;
 }
 
 const Storage* Emitter::place_planned_for(ValueId v) const {
@@ -192,7 +213,7 @@ const Storage* Emitter::place_planned_for(ValueId v) const {
 Storage Emitter::define_value(ValueId v, bool may_be_direct) {
   const TensorType& t = f_.tensor_type(v);
   const Storage* planned = may_be_direct ? place_planned_for(v) : nullptr;
-  storage_[v] = planned != nullptr ? *planned : new_buffer(bytes_of(t.dtype, t.shape));
+  storage_[v] = planned != nullptr ? *planned : new_buffer(memory_of(t.dtype, t.shape));
   return storage_[v];
 }
 

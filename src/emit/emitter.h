@@ -89,6 +89,8 @@ class Emitter {
   uint32_t constant_index(const graph::ConstantPtr& c);
   Dim bytes_of(DType t, const std::vector<Dim>& shape) { return product(ctx_, shape) * byte_size(t); }
   Dim bytes_of(const TensorType& t) { return bytes_of(t.dtype, t.shape); }
+  // As bytes_of, but below 0 where any axis is.
+  Dim memory_of(DType t, const std::vector<Dim>& shape);
   Storage new_buffer(Dim bytes);
   Storage new_grow() { return {Arg::Kind::Grow, grow_count_++, ctx_.constant(0), true}; }
   // Storage for a value about to be computed: where it is to end up (`direct_`) when `may_be_direct`, else a buffer.
@@ -223,6 +225,8 @@ class Emitter {
   std::map<const Node*, lower::LoweredNode> lowered_;  // nodes that a chain was tried with
   std::set<const Node*> alone_;                        // nodes whose chain was not possible
   uint32_t epoch_ = 0;
+  // Code of earlier epochs than this runs also where what is being emitted does not: the arm or loop body around it.
+  uint32_t first_epoch_ = 0;
   uint32_t grow_count_ = 0;
   uint32_t list_count_ = 0;
   uint32_t first_code_, first_program_, first_buffer_;

@@ -286,12 +286,13 @@ class Program {
         compare(*low.value(), n, [&](const std::vector<void*>& buffers) {
           std::vector<int64_t> values, faults(8);
           for (auto& s : symbols) values.push_back(s.second);
-          int64_t scratch_bytes = value_of(codegen::scratch_bytes(k.function, ctx_));
-          std::vector<std::byte> scratch(static_cast<size_t>(scratch_bytes) + 64, std::byte{0xff});
-          auto address = reinterpret_cast<uintptr_t>(scratch.data());
-          artifact::KernelFrame frame{buffers.data(), values.data(), scratch.data() + (64 - address % 64) % 64,
-                                      faults.data(), nullptr};
+          std::vector<int64_t> pieces;
+          for (const auto& piece : codegen::scratch_layout(k.function, ctx_).pieces) pieces.push_back(value_of(piece.bytes));
+          const codegen::GuardedScratch scratch(pieces);
+          artifact::KernelFrame frame{buffers.data(), values.data(), scratch.data(),
+                                      faults.data(),  nullptr,       codegen::GuardedScratch::kGap};
           EXPECT_EQ(image.kernel(compiled.value().kernel_offsets[0])(&frame, 0, 1), 0u);
+          EXPECT_TRUE(scratch.is_intact());
         });
         if (::testing::Test::HasFailure()) return true;
       }

@@ -25,8 +25,8 @@ Status RegionLowering::lower_loop(const Node& n, Block& out) {
   for (ValueId v : n.outputs)
     if (!f_.value(v).type.tensor()) return not_native(n, "it carries values other than tensors");
   std::vector<Carried> carried = carry(n, parts);
-  for (Carried& c : carried) TRY(place_carried(n, c, counts, out));
-  std::vector<Place> scans = TRY(place_scans(n, parts, counts, out));
+  for (Carried& c : carried) TRY(place_carried(n, c, parts, out));
+  std::vector<Place> scans = TRY(place_scans(n, parts, out));
 
   Place go, counter;
   Scalar holds;
@@ -41,7 +41,9 @@ Status RegionLowering::lower_loop(const Node& n, Block& out) {
 
   iterations_.push_back({describe(n.loc), parts.index});
   const std::set<SymbolId> bound_outside = bound_;
+  const Reach reach_outside = reach_;
   bound_.insert(index);
+  reach_ = reach_of_body(parts);
   Block body;
   begin_iteration(carried, body);
   if (!diverges) plan_destinations(parts, carried, scans);
@@ -58,6 +60,7 @@ Status RegionLowering::lower_loop(const Node& n, Block& out) {
   }
   iterations_.pop_back();
   bound_ = bound_outside;
+  reach_ = reach_outside;
   out.add(loop::make_while(index, parts.trip ? *parts.trip : Dim(), holds, body.finish()));
 
   if (counts) {

@@ -2,6 +2,7 @@
 #include "lower/loop_carry.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "lower/view.h"
 #include "te/analysis.h"
@@ -145,8 +146,23 @@ std::vector<RegionLowering::Carried> RegionLowering::carry(const Node& n, const 
   return out;
 }
 
+// What holds the first value, and those that any iteration begins or ends with.
+Result<Dim> RegionLowering::room_of_carried(const Node& n, const Carried& c, const LoopParts& parts) {
+  std::optional<Dim> room = room_for(f_.tensor_type(c.init).shape, c.dtype);
+  const Reach reach = std::exchange(reach_, reach_of_body(parts));
+  for (ValueId v : {c.param, c.next}) {
+    const std::optional<Dim> more = room_for(f_.tensor_type(v).shape, c.dtype);
+    room = room && more ? std::optional<Dim>(max(*room, *more)) : std::nullopt;
+  }
+  reach_ = reach;
+  if (room) return *room;
+  return not_native(n, graph::is_unconditional(f_, parts)
+                           ? "a carried value has no bound of its size that is known before the loop"
+                           : "how often it runs has no small bound, and so the size of what it carries");
+}
+
 // Declares the memory of a carried value and fills it with the first one.
-Status RegionLowering::place_carried(const Node& n, Carried& c, bool counts, Block& out) {
+Status RegionLowering::place_carried(const Node& n, Carried& c, const LoopParts& parts, Block& out) {
   for (Carried::Size& s : c.sizes) {
     s.place = new_local("size", DType::I64, 1, out);
     out.add(store_first(s.place, expr::make_index(f_.tensor_type(c.init).shape[s.axis])));
@@ -159,21 +175,14 @@ Status RegionLowering::place_carried(const Node& n, Carried& c, bool counts, Blo
       c.base = new_local(name_of(c.param), c.dtype, elements_of(c.param).const_value(), out);
       break;
     case Carried::Kind::Append:
-      c.base = has_place ? destinations_.at(c.output)
-                         : TRY(new_collection(n, name_of(c.param), c.dtype, elements_of(c.next), counts, out));
-      break;
     case Carried::Kind::InPlace:
-      c.base =
-          has_place ? destinations_.at(c.output) : TRY(new_buffer(n, name_of(c.param), c.dtype, elements_of(c.next), out));
+      c.base = has_place ? destinations_.at(c.output)
+                         : declare(name_of(c.param), c.dtype, TRY(room_of_carried(n, c, parts)), out);
       break;
-    case Carried::Kind::Double: {
-      std::optional<Dim> room = upper_bound(elements_of(c.next)), before = upper_bound(elements_of(c.param));
-      if (!room || !before) return not_native(n, "a carried value has no bound of its size that is known before the loop");
-      if (!(*room == *before)) room = max(*room, *before);
-      c.half = *room;
-      c.base = TRY(new_buffer(n, name_of(c.param), c.dtype, *room * 2, out));
+    case Carried::Kind::Double:
+      c.half = TRY(room_of_carried(n, c, parts));
+      c.base = declare(name_of(c.param), c.dtype, c.half * 2, out);
       break;
-    }
   }
   out.add(copy(init, c.base, c.dtype, elements_of(c.init)));
   return ok();
@@ -239,7 +248,7 @@ Status RegionLowering::end_iteration(const Node& n, const LoopParts& parts, cons
       return other.kind == Carried::Kind::Register && other.base.buffer == from.buffer;
     });
     if (clobbered) {
-      Place aside = TRY(new_buffer(n, "aside", c.dtype, elements_of(c.next), body));
+      Place aside = TRY(new_buffer(n, "aside", c.dtype, f_.tensor_type(c.next).shape, body));
       body.add(copy(from, aside, c.dtype, elements_of(c.next)));
       from = aside;
     }
@@ -250,16 +259,25 @@ Status RegionLowering::end_iteration(const Node& n, const LoopParts& parts, cons
 }
 
 // Scan values, stacked along a new outermost axis.
-Result<std::vector<Place>> RegionLowering::place_scans(const Node& n, const LoopParts& parts, bool counts, Block& out) {
+Result<std::vector<Place>> RegionLowering::place_scans(const Node& n, const LoopParts& parts, Block& out) {
   std::vector<Place> scans;
+  const bool counts = !graph::is_unconditional(f_, parts);
   for (size_t i = 0; i < parts.scans && !graph::diverges(*parts.body); ++i) {
     ValueId v = n.outputs[parts.carried + i], from = parts.scan(i);
-    if (counts && !parts.trip) return not_native(n, "the number of its scan values has no bound");
-    Dim count = counts ? max(ctx_.constant(0), *parts.trip) : parts.count;
+    if (!f_.value(from).type.tensor()) return not_native(n, "a scan value is no tensor");
     if (destinations_.count(v)) {
       scans.push_back(destinations_.at(v));
     } else {
-      scans.push_back(TRY(new_collection(n, name_of(v), f_.tensor_type(v).dtype, count * elements_of(from), counts, out)));
+      graph::Shape shape = f_.tensor_type(from).shape;
+      shape.insert(shape.begin(), parts.count);
+      const DType t = f_.tensor_type(v).dtype;
+      const Reach reach = std::exchange(reach_, reach_of_body(parts));
+      const std::optional<Dim> room = room_for(shape, t);
+      reach_ = reach;
+      if (!room)
+        return not_native(n, counts ? "how often it runs has no small bound, and so the size of what it collects"
+                                    : "a scan value has no bound of its size that is known before the loop");
+      scans.push_back(declare(name_of(v), t, *room, out));
     }
     places_[v] = scans.back();
   }
@@ -270,7 +288,7 @@ void RegionLowering::finish_carried(const Carried& c, Dim count, Block& out) {
   Place last = c.at(count);
   for (const Carried::Size& s : c.sizes) {
     auto symbol = f_.tensor_type(c.output).shape[s.axis].as_symbol();
-    if (symbol && inner_.count(*symbol)) bind(*symbol, expr::value(load_first(s.place, DType::I64)), out);
+    if (symbol && bounds_.binds(*symbol)) bind(*symbol, expr::value(load_first(s.place, DType::I64)), out);
   }
   auto wanted = destinations_.find(c.output);
   if (wanted != destinations_.end() && wanted->second.buffer != last.buffer) {

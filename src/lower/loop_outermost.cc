@@ -55,7 +55,7 @@ std::vector<SymbolId> RegionLowering::late_symbols(const Node& n, const LoopPart
   for (ValueId v : n.outputs)
     for (Dim d : f_.tensor_type(v).shape)
       for (SymbolId s : expr::symbols_of(d))
-        if (inner_.count(s)) late.insert(s);
+        if (bounds_.binds(s)) late.insert(s);
   return {late.begin(), late.end()};
 }
 
@@ -75,12 +75,12 @@ Result<LoweredNode> RegionLowering::lower_outermost(const Node& n) {
   for (ValueId v : n.outputs)
     if (!f_.value(v).type.tensor()) return not_native(n, "it gives values other than tensors");
   collect_inner(n);
+  measure_outer(n);
   LoweredNode low;
   const std::vector<SymbolId> late = late_symbols(n, parts);
   Place sizes;
   if (!late.empty()) sizes = add_temporary("sizes", DType::I64, ctx_.constant(static_cast<int64_t>(late.size())));
   for (ValueId v : n.outputs) {
-    const Dim elements = elements_of(v);
     // One axis may be unknown of a value without elements as well.
     const graph::Shape& shape = f_.tensor_type(v).shape;
     if (std::none_of(shape.begin(), shape.end(), [&](Dim d) { return uses_inner(d); })) {
@@ -88,9 +88,8 @@ Result<LoweredNode> RegionLowering::lower_outermost(const Node& n) {
       continue;
     }
     const DType t = f_.tensor_type(v).dtype;
-    std::optional<Dim> room = upper_bound(elements);
-    if (!room || ctx_.range(*room).hi > kMostCollected / byte_size(t))
-      return not_native(n, "the size of an output is only known after it and has no small bound");
+    const std::optional<Dim> room = room_for(shape, t);
+    if (!room) return not_native(n, "the size of an output is only known after it and has no small bound");
     destinations_[v] = add_temporary(name_of(v), t, *room);
     low.after_reads.push_back(copy_late(n, v, args_.back().temporary));
   }

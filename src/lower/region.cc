@@ -12,8 +12,6 @@ using graph::ValueId;
 namespace {
 // What stays on the stack: one value, and all of a function.
 constexpr int64_t kLocalBytes = 4096, kAllLocalBytes = 64 * 1024;
-// A bound above this says little about what is needed: a limit of a loop that its condition ends much earlier.
-constexpr int64_t kMostBytes = int64_t{1} << 30;
 }  // namespace
 
 loop::StmtPtr Block::finish() const {
@@ -35,7 +33,15 @@ loop::StmtPtr Block::finish() const {
 
 RegionLowering::RegionLowering(const graph::Function& f, const ConstantValues& constants, expr::Context& ctx,
                                const codegen::Target& target, const Options& options)
-    : f_(f), constants_(constants), ctx_(ctx), target_(target), options_(options), places_(f.values.size()) {
+    : f_(f),
+      constants_(constants),
+      ctx_(ctx),
+      target_(target),
+      options_(options),
+      places_(f.values.size()),
+      bounds_(ctx),
+      reach_{true, ctx.constant(1)},
+      outer_bytes_(ctx.constant(0)) {
   constants_.by_value.resize(f.values.size());
 }
 
@@ -104,31 +110,31 @@ Place RegionLowering::new_local(const std::string& name, DType t, int64_t elemen
   return p;
 }
 
-Result<Place> RegionLowering::new_buffer(const Node& n, const std::string& name, DType t, Dim elements, Block& out) {
+Result<Place> RegionLowering::new_buffer(const Node& n, const std::string& name, DType t, const graph::Shape& shape,
+                                         Block& out) {
+  const Dim elements = product(ctx_, shape);
   if (fits_local(t, elements)) return new_local(name, t, elements.const_value(), out);
-  std::optional<Dim> room = upper_bound(elements);
-  if (room && ctx_.range(*room).lo > kMostBytes / byte_size(t)) room.reset();
-  if (!room) return not_native(n, "the size " + elements.str() + " of a value has no bound that is known before the loop");
-  loop::Buffer b{.id = ctx_.fresh_tensor(), .name = name, .dtype = t, .shape = {*room}};
+  const std::optional<Dim> room = room_for(shape, t);
+  if (!room)
+    return not_native(n, "the size " + elements.str() +
+                             " of a value has no bound that is known before the loop, or a bound "
+                             "that a run may not need");
+  return declare(name, t, *room, out);
+}
+
+Place RegionLowering::declare(const std::string& name, DType t, Dim room, Block& out) {
+  loop::Buffer b{.id = ctx_.fresh_tensor(), .name = name, .dtype = t, .shape = {room}};
   b.scope = loop::Scope::Scratch;
   Place p{b.id, ctx_.constant(0)};
   out.declare(std::move(b));
   return p;
 }
 
-// Memory for what grows with every iteration of a loop inside.
-Result<Place> RegionLowering::new_collection(const Node& n, const std::string& name, DType t, Dim elements, bool conditional,
-                                             Block& out) {
-  std::optional<Dim> room = upper_bound(elements);
-  if (conditional && !(room && ctx_.range(*room).hi <= kMostCollected / byte_size(t)))
-    return not_native(n, "how often it runs has no small bound, and so the size of what it collects");
-  return new_buffer(n, name, t, elements, out);
-}
-
 Result<Place> RegionLowering::define(const Node& n, ValueId v, Block& out) {
   auto planned = destinations_.find(v);
-  places_[v] = planned != destinations_.end() ? planned->second
-                                              : TRY(new_buffer(n, name_of(v), f_.tensor_type(v).dtype, elements_of(v), out));
+  places_[v] = planned != destinations_.end()
+                   ? planned->second
+                   : TRY(new_buffer(n, name_of(v), f_.tensor_type(v).dtype, f_.tensor_type(v).shape, out));
   return *places_[v];
 }
 
@@ -191,8 +197,7 @@ Status RegionLowering::lower_kernels(const Node& n, Block& out) {
     if (v != graph::kNoValue) TRY(define(n, v, out));
   Block inner;  // the node's temporaries are its own
   std::vector<Place> temporaries;
-  for (const Temporary& t : low.temporaries)
-    temporaries.push_back(TRY(new_buffer(n, "t", t.dtype, product(ctx_, t.shape), inner)));
+  for (const Temporary& t : low.temporaries) temporaries.push_back(TRY(new_buffer(n, "t", t.dtype, t.shape, inner)));
   for (const LoweredKernel& k : low.kernels) {
     std::vector<Place> params;
     for (const KernelArg& a : k.args) {

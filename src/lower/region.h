@@ -12,6 +12,7 @@
 #include "graph/control.h"
 #include "lower/lower.h"
 #include "lower/nest.h"
+#include "lower/size_bounds.h"
 
 namespace pliant::lower {
 
@@ -35,8 +36,10 @@ class Block {
   std::vector<loop::StmtPtr> items_;  // a Let or Alloc without a body takes what follows as its body
 };
 
-// The most bytes that are reserved for what a loop collects when only its condition decides how often it runs.
-constexpr int64_t kMostCollected = int64_t{1} << 20;
+// Bytes that are taken for one value whether a run comes to need them or not.
+constexpr int64_t kSmallRoom = int64_t{1} << 20;
+// How many times the memory of what is there anyway may be taken for a value that a run may not come to need.
+constexpr int64_t kSpareRoom = 4;
 // Loops over the vectors of a value of this many are unrolled, so that the value can stay in registers.
 constexpr int64_t kUnrolledVectors = 8;
 
@@ -59,6 +62,11 @@ class RegionLowering {
     std::string loop;  // the node as messages name it
     Dim index;
   };
+  // Whether a run of the function comes to the place that is being lowered.
+  struct Reach {
+    bool certain = true;  // it does where `factor` is 1; else nothing is known
+    Dim factor;           // 0 or 1, over outer symbols; 0: it does not
+  };
 
   // region.cc, region_bounds.cc: nodes, places, sizes
   static Error not_native(const graph::Node& n, const std::string& why);
@@ -77,9 +85,9 @@ class RegionLowering {
   Place place_of_constant(const graph::ConstantPtr& c);
   // A value about to be computed: where it was planned to be, or a buffer declared in `out`.
   Result<Place> define(const graph::Node& n, graph::ValueId v, Block& out);
-  Result<Place> new_buffer(const graph::Node& n, const std::string& name, DType t, Dim elements, Block& out);
-  Result<Place> new_collection(const graph::Node& n, const std::string& name, DType t, Dim elements, bool conditional,
-                               Block& out);
+  Result<Place> new_buffer(const graph::Node& n, const std::string& name, DType t, const graph::Shape& shape, Block& out);
+  // Memory of `room` elements, which outer symbols give.
+  Place declare(const std::string& name, DType t, Dim room, Block& out);
   Place new_local(const std::string& name, DType t, int64_t elements, Block& out);
   bool fits_local(DType t, Dim elements) const;
   bool fits_registers(DType t, Dim elements) const;
@@ -90,11 +98,17 @@ class RegionLowering {
                  const std::set<SymbolId>& known);
   // Binds `s` for what follows in `out`, once.
   void bind(SymbolId s, Dim value, Block& out);
-  // A bound over outer symbols only of a size; nothing where none is known.
-  std::optional<Dim> upper_bound(Dim d) const;
-  std::optional<Dim> bound_terms(Dim d) const;
-  std::optional<Dim> bound_atom(const expr::Atom& a) const;
-  bool uses_inner(Dim d) const;
+  // The memory of values from outside that the node uses, and of its outputs whose sizes are known before.
+  void measure_outer(const graph::Node& n);
+  // The axes that memory for values of this shape needs at the place that is being lowered: none below 0, over outer
+  // symbols. No more than what a run of the function takes for certain, than a few times what is there, or than what is
+  // small; nothing where no such size is known.
+  std::optional<graph::Shape> room_of(const graph::Shape& shape, DType t) const;
+  std::optional<Dim> room_for(const graph::Shape& shape, DType t) const;
+  // Of the loop's body, and of the arm that runs where `cond` is not 0, or is 0.
+  Reach reach_of_body(const graph::LoopParts& parts) const;
+  Reach reach_of_arm(const graph::IfParts& parts, bool then) const;
+  bool uses_inner(Dim d) const { return bounds_.uses_inner(d); }
 
   // region_inline.cc: statements
   Result<loop::StmtPtr> inline_kernel(const graph::Node& n, const LoweredKernel& k, const std::vector<Place>& params);
@@ -126,13 +140,14 @@ class RegionLowering {
   // loop.cc, loop_carry.cc
   Status lower_loop(const graph::Node& n, Block& out);
   std::vector<Carried> carry(const graph::Node& n, const graph::LoopParts& parts);
-  Status place_carried(const graph::Node& n, Carried& c, bool counts, Block& out);
+  Status place_carried(const graph::Node& n, Carried& c, const graph::LoopParts& parts, Block& out);
+  Result<Dim> room_of_carried(const graph::Node& n, const Carried& c, const graph::LoopParts& parts);
   void begin_iteration(std::vector<Carried>& carried, Block& body);
   void plan_destinations(const graph::LoopParts& parts, const std::vector<Carried>& carried,
                          const std::vector<Place>& scans);
   Status end_iteration(const graph::Node& n, const graph::LoopParts& parts, const std::vector<Carried>& carried,
                        const std::vector<Place>& scans, Block& body);
-  Result<std::vector<Place>> place_scans(const graph::Node& n, const graph::LoopParts& parts, bool counts, Block& out);
+  Result<std::vector<Place>> place_scans(const graph::Node& n, const graph::LoopParts& parts, Block& out);
   void finish_carried(const Carried& c, Dim count, Block& out);
   bool is_append(const graph::Region& r, const graph::Node& n, const Carried& c) const;
   bool updates_in_place(const graph::Region& r, const Carried& c);
@@ -157,9 +172,10 @@ class RegionLowering {
   std::map<graph::ValueId, Place> appends_;
   std::set<loop::BufferId> locals_;
   int64_t local_bytes_ = 0;
-  // The symbols that the function binds, each with a bound where one is known, and those that are bound at this point.
-  std::map<SymbolId, std::optional<Dim>> inner_;
-  std::set<SymbolId> bound_;
+  SizeBounds bounds_;         // the symbols that the function binds,
+  std::set<SymbolId> bound_;  // and those of them that are bound at this point
+  Reach reach_;
+  Dim outer_bytes_;                    // measure_outer
   std::vector<Iteration> iterations_;  // outermost first
   int64_t work_ = 0;                   // of one iteration of the outermost loop, at the least
 };

@@ -1,4 +1,6 @@
 // The symbols that a native loop binds, and bounds of sizes over the symbols that are known before it.
+#include <algorithm>
+
 #include "lower/region.h"
 
 namespace pliant::lower {
@@ -6,13 +8,31 @@ namespace pliant::lower {
 using graph::Node;
 using graph::ValueId;
 
+namespace {
+
+// What the node's regions make and what they, and the node, use.
+void collect_values(const Node& n, std::set<ValueId>& made, std::set<ValueId>& used) {
+  used.insert(n.inputs.begin(), n.inputs.end());
+  for (const auto& r : n.regions) {
+    made.insert(r->params.begin(), r->params.end());
+    used.insert(r->results.begin(), r->results.end());
+    for (const Node& inner : r->nodes) {
+      made.insert(inner.outputs.begin(), inner.outputs.end());
+      collect_values(inner, made, used);
+    }
+  }
+}
+
+}  // namespace
+
 void RegionLowering::bind(SymbolId s, Dim value, Block& out) {
   if (bound_.insert(s).second) out.bind(s, value);
 }
 
 void RegionLowering::add_inner(SymbolId s) {
   const expr::SymbolInfo& info = ctx_.info(s);
-  inner_[s] = info.hi == expr::kNoLimit ? info.upper : std::optional<Dim>(ctx_.constant(info.hi));
+  bounds_.add(s, SizeBounds::Kind::Data,
+              info.hi == expr::kNoLimit ? info.upper : std::optional<Dim>(ctx_.constant(info.hi)));
 }
 
 // Axes of `v` that are symbols of their own: no value of `from` has them.
@@ -47,16 +67,18 @@ void RegionLowering::collect_inner(const Node& n) {
   if (n.op == "core.loop") {
     graph::LoopParts parts = graph::loop_parts(n);
     const SymbolId index = *parts.index.as_symbol();
-    add_inner(index);
+    const bool idle = !graph::is_unconditional(f_, parts);
     std::set<SymbolId> known{index};
+    std::optional<Dim> last, trip;
     if (parts.trip) {
-      inner_[index] = max(ctx_.constant(0), *parts.trip) - 1;
+      trip = max(ctx_.constant(0), *parts.trip);
+      last = *trip - 1;
       for (SymbolId s : expr::symbols_of(*parts.trip)) known.insert(s);
     }
-    if (!graph::is_unconditional(f_, parts)) {
+    bounds_.add(index, idle ? SizeBounds::Kind::Idle : SizeBounds::Kind::Index, last);
+    if (idle) {
       const SymbolId count = *parts.count.as_symbol();
-      add_inner(count);
-      if (parts.trip) inner_[count] = max(ctx_.constant(0), *parts.trip);
+      bounds_.add(count, SizeBounds::Kind::Idle, trip);
       known.insert(count);
     }
     for (size_t i = 0; i < parts.carried; ++i) {
@@ -70,76 +92,70 @@ void RegionLowering::collect_inner(const Node& n) {
     for (const Node& inner : r->nodes) collect_inner(inner);
 }
 
-bool RegionLowering::uses_inner(Dim d) const {
-  for (SymbolId s : expr::symbols_of(d))
-    if (inner_.count(s)) return true;
-  return false;
+void RegionLowering::measure_outer(const Node& n) {
+  std::set<ValueId> made, used(n.outputs.begin(), n.outputs.end());
+  collect_values(n, made, used);
+  for (ValueId v : used) {
+    if (v == graph::kNoValue || made.count(v) || !f_.value(v).type.tensor()) continue;
+    const graph::TensorType& t = f_.tensor_type(v);
+    const bool known = std::all_of(t.shape.begin(), t.shape.end(), [&](Dim d) {
+      return bounds_.is_outer(d) && ctx_.proves_less_equal(ctx_.constant(0), d);
+    });
+    if (known) outer_bytes_ = outer_bytes_ + product(ctx_, t.shape) * byte_size(t.dtype);
+  }
 }
 
-std::optional<Dim> RegionLowering::upper_bound(Dim d) const {
-  if (!expr::loads_of(expr::make_index(d)).empty()) return std::nullopt;
-  for (int round = 0; round < 16; ++round) {
-    if (!uses_inner(d)) return d;
-    bool changed = false;
-    for (SymbolId s : expr::symbols_of(d)) {
-      auto it = inner_.find(s);
-      if (it == inner_.end()) continue;
-      std::optional<Dim> c = expr::coefficient_of(d, s);
-      if (!c) continue;
-      if (ctx_.proves_less_equal(ctx_.constant(0), *c) && it->second) {
-        d = expr::substitute(d, {{s, *it->second}});
-      } else if (ctx_.proves_less_equal(*c, ctx_.constant(0))) {
-        d = expr::substitute(d, {{s, ctx_.constant(ctx_.info(s).lo)}});
-      } else {
-        continue;
-      }
-      changed = true;
-      break;
+std::optional<graph::Shape> RegionLowering::room_of(const graph::Shape& shape, DType t) const {
+  for (const bool limits : {false, true}) {
+    SizeBounds::Query q{limits};
+    graph::Shape room;
+    for (Dim d : shape) {
+      std::optional<Dim> b = bounds_.upper(d, q);
+      if (!b) break;
+      if (!ctx_.proves_less_equal(ctx_.constant(0), *b)) b = max(*b, ctx_.constant(0));
+      room.push_back(*b);
     }
-    if (!changed) return bound_terms(d);
+    if (room.size() < shape.size()) continue;
+    const Dim elements = product(ctx_, room);
+    if (ctx_.range(elements).hi <= kSmallRoom / byte_size(t)) return room;
+    if (reach_.certain && q.is_reached) {
+      if (!room.empty()) room[0] = room[0] * reach_.factor;
+      return room;
+    }
+    if (ctx_.proves_less_equal(elements * byte_size(t), outer_bytes_ * kSpareRoom + kSmallRoom)) return room;
   }
   return std::nullopt;
 }
 
-// Term by term: factors that are not negative grow with what they are made of.
-std::optional<Dim> RegionLowering::bound_terms(Dim d) const {
-  Dim sum = ctx_.constant(0);
-  for (const auto& [monomial, coefficient] : d->terms) {
-    Dim term = ctx_.constant(coefficient);
-    for (const auto& [atom, power] : monomial->factors) {
-      std::optional<Dim> b = bound_atom(*atom);
-      if (!b || (coefficient < 0 && uses_inner(*b))) return std::nullopt;
-      for (uint32_t k = 0; k < power; ++k) term = term * *b;
-    }
-    sum = sum + term;
-  }
-  return sum;
+std::optional<Dim> RegionLowering::room_for(const graph::Shape& shape, DType t) const {
+  std::optional<graph::Shape> room = room_of(shape, t);
+  return room ? std::optional<Dim>(product(ctx_, *room)) : std::nullopt;
 }
 
-std::optional<Dim> RegionLowering::bound_atom(const expr::Atom& a) const {
-  if (a.kind == expr::AtomKind::Symbol) {
-    Dim s = ctx_.symbol_dim(a.symbol);
-    auto it = inner_.find(a.symbol);
-    if (it == inner_.end()) return s;
-    if (!it->second || ctx_.range(s).lo < 0) return std::nullopt;
-    return upper_bound(*it->second);
+RegionLowering::Reach RegionLowering::reach_of_body(const graph::LoopParts& parts) const {
+  Reach out = reach_;
+  if (parts.condition != graph::kNoValue) {
+    const std::optional<bool> known = graph::constant_condition(f_, parts.condition);
+    out.certain = out.certain && known.value_or(false);
   }
-  if (a.kind == expr::AtomKind::Value || a.kind == expr::AtomKind::Broadcast) return std::nullopt;
-  std::vector<Dim> args;
-  for (Dim x : a.args) {
-    std::optional<Dim> b = upper_bound(x);
-    if (!b) return std::nullopt;
-    args.push_back(*b);
+  if (!parts.trip || ctx_.proves_less(ctx_.constant(0), *parts.trip)) return out;
+  SizeBounds::Query q{true};
+  std::optional<Dim> trip = bounds_.upper(*parts.trip, q);
+  if (trip && q.is_reached)
+    out.factor = out.factor * min(ctx_.constant(1), max(ctx_.constant(0), *trip));
+  else
+    out.certain = false;
+  return out;
+}
+
+RegionLowering::Reach RegionLowering::reach_of_arm(const graph::IfParts& parts, bool then) const {
+  Reach out = reach_;
+  if (!parts.cond || !bounds_.is_outer(*parts.cond)) {
+    out.certain = false;
+    return out;
   }
-  switch (a.kind) {
-    case expr::AtomKind::FloorDiv:
-      if (!a.args[1].is_const()) return std::nullopt;
-      return floordiv(args[0], args[1]);
-    case expr::AtomKind::Mod: return uses_inner(a.args[1]) ? std::nullopt : std::optional<Dim>(args[1] - 1);
-    default: break;
-  }
-  Dim out = args[0];
-  for (size_t k = 1; k < args.size(); ++k) out = a.kind == expr::AtomKind::Min ? min(out, args[k]) : max(out, args[k]);
+  const Dim runs = min(ctx_.constant(1), max(*parts.cond, -*parts.cond));
+  out.factor = out.factor * (then ? runs : 1 - runs);
   return out;
 }
 

@@ -1,4 +1,6 @@
 // core.if inside a native loop: a branch that writes the merged values, or both arms and a selection where that is cheap.
+#include <utility>
+
 #include "loop/walk.h"
 #include "lower/region.h"
 
@@ -12,6 +14,7 @@ using loop::StmtKind;
 struct RegionLowering::Arm {
   const graph::Region* region = nullptr;
   bool diverges = false;
+  Reach reach;
   Block block;
   std::vector<Place> results;
 };
@@ -56,8 +59,11 @@ Status RegionLowering::lower_arm(const Node& n, const graph::Region& r, Arm& arm
   arm.region = &r;
   arm.diverges = graph::diverges(r);
   const std::set<SymbolId> bound_outside = bound_;
+  const Reach reach_outside = reach_;
+  reach_ = arm.reach = reach_of_arm(graph::if_parts(n), &r == graph::if_parts(n).then);
   TRY(lower_nodes(r.nodes, arm.block));
   bound_ = bound_outside;
+  reach_ = reach_outside;
   if (arm.diverges) return ok();
   for (size_t i = 0; i < n.outputs.size(); ++i) {
     if (!f_.value(r.results[i]).type.tensor()) return not_native(n, "an arm yields a value that is no tensor");
@@ -102,18 +108,23 @@ Status RegionLowering::define_merged(const Node& n, const Arm& then, const Arm& 
     bool fresh = false;
     for (const Arm* arm : {&then, &otherwise}) {
       if (arm->diverges) continue;
-      Dim e = elements_of(arm->region->results[i]);
-      fresh = fresh || !(e == elements_of(v));
-      std::optional<Dim> bound = upper_bound(e);
-      if (!bound) return not_native(n, "the size " + e.str() + " of a value has no bound that is known before the loop");
-      room = room ? max(room, *bound) : *bound;
+      const ValueId from = arm->region->results[i];
+      fresh = fresh || !(elements_of(from) == elements_of(v));
+      const Reach reach = std::exchange(reach_, arm->reach);
+      const std::optional<Dim> bound = room_for(f_.tensor_type(from).shape, f_.tensor_type(from).dtype);
+      reach_ = reach;
+      if (!bound && fresh)
+        return not_native(n, "the size " + elements_of(from).str() +
+                                 " of a value has no bound that is known before the loop, "
+                                 "or a bound that a run may not need");
+      if (bound) room = room ? max(room, *bound) : *bound;
     }
     if (is_known(v)) {
       merged.push_back(*places_[v]);
     } else if (!fresh || !room) {
       merged.push_back(TRY(define(n, v, out)));
     } else {
-      merged.push_back(TRY(new_buffer(n, name_of(v), f_.tensor_type(v).dtype, room, out)));
+      merged.push_back(declare(name_of(v), f_.tensor_type(v).dtype, room, out));
       places_[v] = merged.back();
     }
   }

@@ -85,12 +85,15 @@ Result<StmtPtr> RegionLowering::inline_kernel(const Node& n, const LoweredKernel
     } else if (s->kind == StmtKind::Alloc && s->alloc->scope == loop::Scope::Scratch) {
       // The kernel's own memory is as large as any iteration needs.
       loop::Buffer b = *s->alloc;
-      for (auto* dims : {&b.shape, &b.strides})
-        for (Dim& d : *dims) {
-          std::optional<Dim> bound = upper_bound(d);
-          if (!bound) unbounded = d;
-          d = bound.value_or(d);
-        }
+      const std::optional<graph::Shape> room = room_of(b.shape, b.dtype);
+      if (!room) unbounded = product(ctx_, b.shape);
+      b.shape = room.value_or(b.shape);
+      for (Dim& d : b.strides) {
+        SizeBounds::Query q;
+        const std::optional<Dim> bound = bounds_.upper(d, q);
+        if (!bound) unbounded = d;
+        d = bound.value_or(d);
+      }
       copy.alloc = std::make_shared<const loop::Buffer>(std::move(b));
     } else {
       return s;
@@ -98,7 +101,8 @@ Result<StmtPtr> RegionLowering::inline_kernel(const Node& n, const LoweredKernel
     return std::make_shared<const Stmt>(std::move(copy));
   });
   if (unbounded)
-    return not_native(n, "a kernel needs memory of " + unbounded.str() + ", which has no bound before the loop");
+    return not_native(n, "a kernel needs memory of " + unbounded.str() +
+                             ", which has no bound that is known before the loop, or a bound that a run may not need");
   return whole;
 }
 

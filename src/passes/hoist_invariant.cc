@@ -1,5 +1,6 @@
-// Nodes of a loop's body that give the same in every iteration are computed once, before the loop. A node that may fault is
-// moved only where the loop is known to run and nothing that stays could fault or stop before it.
+// Nodes of a loop's body that give the same in every iteration are computed once, before the loop. A node that may fault, or
+// whose result may be much larger than what it is made of, is moved only where the loop is known to run and nothing that
+// stays could fault or stop before it.
 //
 //   %3 = core.loop(_, %0) …                          %2 = math.exp(%1) : f32[4]
 //     region(%4: f32[4]) {                           %3 = core.loop(_, %0) …
@@ -17,6 +18,10 @@
 
 namespace pliant::passes {
 namespace {
+
+// How many times the memory of what moved nodes read their results may take, and bytes that they may take in any case, where
+// the loop may have no iteration.
+constexpr int64_t kMostGrowth = 1024, kSmallResult = int64_t{1} << 20;
 
 // Cheaper in each reader than as a tensor of its own.
 bool repeats_elements(const std::string& op) {
@@ -40,12 +45,14 @@ class Hoister {
     std::unordered_set<ValueId> inside(body.params.begin(), body.params.end());
     std::vector<bool> moves(body.nodes.size(), false);
     guarded_.clear();
+    read_.clear();
+    read_bytes_ = ctx.constant(0);
     for (size_t i = 0; i < body.nodes.size(); ++i) {
       const Node& n = body.nodes[i];
       if (n.op == "core.require") guard(n);
       bool invariant = !uses_any(n, inside) && sweep_.has_known_dims(n) && !is_guarded(n);
       auto fault = invariant ? TRY(fault_of(n)) : std::nullopt;
-      moves[i] = fault && (*fault == Fault::Never || runs);
+      moves[i] = fault && (runs || (*fault == Fault::Never && is_moderate(n)));
       if (moves[i]) continue;
       // What stays may stop the run before a later node would.
       runs = runs && n.op != "core.fail" && n.op != "core.require" && TRY(fault_of(n)) == Fault::Never;
@@ -76,6 +83,27 @@ class Hoister {
     return found;
   }
 
+  // Where the loop does not run, no more memory is taken than this.
+  bool is_moderate(const Node& n) {
+    expr::Context& ctx = sweep_.ctx();
+    auto bytes_of = [&](ValueId v) -> std::optional<Dim> {
+      const TensorType* t = v == kNoValue ? nullptr : sweep_.type(v).tensor();
+      if (t == nullptr) return std::nullopt;
+      for (Dim d : t->shape)
+        if (!ctx.proves_less_equal(ctx.constant(0), d)) return std::nullopt;
+      return product(ctx, t->shape) * byte_size(t->dtype);
+    };
+    for (ValueId v : n.inputs)
+      if (std::optional<Dim> bytes = bytes_of(v); bytes && read_.insert(v).second) read_bytes_ = read_bytes_ + *bytes;
+    for (ValueId v : n.outputs) {
+      if (v == kNoValue) continue;
+      const std::optional<Dim> bytes = bytes_of(v);
+      if (!bytes || !ctx.proves_less_equal(*bytes, read_bytes_ * kMostGrowth + kSmallResult)) return false;
+      read_.insert(v);
+    }
+    return true;
+  }
+
   Result<std::optional<Fault>> fault_of(const Node& n) { return passes::fault_of(sweep_.builder().peek(), n, sweep_.ctx()); }
 
   static void keep_repeats(const Region& body, std::vector<bool>& moves) {
@@ -102,6 +130,8 @@ class Hoister {
 
   Sweep sweep_;
   std::unordered_set<expr::SymbolId> guarded_;
+  std::unordered_set<ValueId> read_;  // by nodes that were asked whether they are moderate
+  Dim read_bytes_;
 };
 
 }  // namespace

@@ -26,8 +26,12 @@ pliant_status null_argument(const char* function) {
 LoadOptions read_options(const pliant_load_options* options) {
   pliant_load_options o = {};
   if (options != nullptr) std::memcpy(&o, options, std::min(options->struct_size, sizeof o));
-  return {o.threads, (o.flags & PLIANT_LOAD_SKIP_DIGEST) == 0, (o.flags & PLIANT_LOAD_HUGE_PAGES) != 0,
-          (o.flags & PLIANT_LOAD_CHOOSE_PAGES) != 0, o.memory_limit > 0 ? o.memory_limit : UINT64_MAX};
+  return {o.threads,
+          (o.flags & PLIANT_LOAD_SKIP_DIGEST) == 0,
+          (o.flags & PLIANT_LOAD_HUGE_PAGES) != 0,
+          (o.flags & PLIANT_LOAD_CHOOSE_PAGES) != 0,
+          o.memory_limit > 0 ? o.memory_limit : UINT64_MAX,
+          (o.flags & PLIANT_LOAD_CHECK_MEMORY) != 0};
 }
 
 // Writes as much of a description as the caller's struct has room for.

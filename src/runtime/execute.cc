@@ -2,29 +2,36 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cinttypes>
 
+#include "runtime/guards.h"
 #include "runtime/text.h"
 
 namespace pliant::runtime {
-namespace {
 
 struct CallWork {
   const PreparedOp& op;
   void* const* buffers;
   const int64_t* ints;
   std::byte* scratch;
+  uint64_t scratch_bytes;  // of one thread
+  int64_t scratch_gap;     // before, between and behind the pieces
   const int32_t* stop;
   ThreadResult* results;
   std::atomic<int64_t> failed = INT64_MAX;  // the first task of the lowest chunk that failed
 };
+
+namespace {
+
 // Every chunk below one that failed runs, whatever the threads: the lowest that fails is always found.
 bool run_chunk(void* context, int thread, int64_t begin, int64_t end) {
   CallWork& w = *static_cast<CallWork*>(context);
   int64_t failed = w.failed.load(std::memory_order_relaxed);
   if (begin > failed) return false;
   ThreadResult& r = w.results[thread];
-  const artifact::KernelFrame frame{w.buffers, w.ints, w.scratch + static_cast<uint64_t>(thread) * w.op.bytes,
-                                    r.fault_values, w.stop};
+  const artifact::KernelFrame frame{
+      w.buffers,      w.ints, w.scratch + static_cast<uint64_t>(thread) * w.scratch_bytes + w.scratch_gap,
+      r.fault_values, w.stop, w.scratch_gap};
   const bool stopped = __atomic_load_n(w.stop, __ATOMIC_RELAXED) != 0;
   const uint32_t status = stopped ? artifact::kKernelStopped : w.op.function(&frame, begin, end);
   if (status == 0) return true;
@@ -61,30 +68,51 @@ pliant_status Executor::execute(const PreparedOp& op, PreparedList& list, int64_
 
 pliant_status Executor::call(const PreparedOp& op, std::byte* const* pointers, const int64_t* ints) {
   if (op.tasks == 0) return PLIANT_OK;
-  auto* buffers = reinterpret_cast<void* const*>(pointers);
   const int slices = op.slices > 1 && hold_pool() ? op.slices : 1;
-  if (op.bytes > 0) PLIANT_TRY(state_.scratch.commit(op.bytes * static_cast<uint64_t>(slices), false));
-  ThreadResult* results = state_.results.data();
-  if (slices == 1) {
-    const artifact::KernelFrame frame{buffers, ints, state_.scratch.base(), results[0].fault_values, state_.stop};
-    uint32_t status = op.function(&frame, 0, std::min(op.tasks, op.grain));
-    for (int64_t at = op.grain; status == 0 && at < op.tasks; at += op.grain) {
-      PLIANT_TRY(poll());
-      status = op.function(&frame, at, std::min(op.tasks, at + op.grain));
-    }
-    if (status == 0) return PLIANT_OK;
-    ThreadResult failed = results[0];
-    failed.status = status;
-    return kernel_fault(op, failed);
+  const bool guarded = state_.guards != nullptr;
+  const std::vector<uint64_t>& pieces = state_.scratch_pieces;
+  const uint64_t each = guarded ? round_up(Guards::scratch_room(pieces), 128) : op.bytes;
+  if (each > 0 && state_.scratch.commit(each * static_cast<uint64_t>(slices), false) != PLIANT_OK)
+    return fail(PLIANT_OUT_OF_MEMORY, "%sno memory for %" PRIu64 " bytes of scratch memory",
+                prefix_of(model_.program.calls[op.index].where).str(), each * static_cast<uint64_t>(slices));
+  CallWork work{op,   reinterpret_cast<void* const*>(pointers),          ints,        state_.scratch.base(),
+                each, guarded ? static_cast<int64_t>(Guards::kZone) : 0, state_.stop, state_.results.data()};
+  auto scratch_of = [&](int thread) { return work.scratch + static_cast<uint64_t>(thread) * each; };
+  for (int t = 0; guarded && t < slices; ++t) Guards::protect_scratch(scratch_of(t), pieces);
+  const pliant_status status = slices == 1 ? run_here(work) : run_on(slices, work);
+  bool intact = true;
+  for (int t = 0; guarded && t < slices; ++t) intact = Guards::release_scratch(scratch_of(t), pieces) && intact;
+  if (intact || status != PLIANT_OK) return status;
+  const artifact::CallDesc& desc = model_.program.calls[op.index];
+  return fail(PLIANT_RUN_FAULT, "%skernel \"%s\" wrote outside a piece of its scratch memory", prefix_of(desc.where).str(),
+              model_.program.kernels[desc.kernel].name.c_str());
+}
+
+pliant_status Executor::run_here(const CallWork& work) {
+  const PreparedOp& op = work.op;
+  const artifact::KernelFrame frame{
+      work.buffers, work.ints, work.scratch + work.scratch_gap, work.results[0].fault_values, work.stop, work.scratch_gap};
+  uint32_t status = op.function(&frame, 0, std::min(op.tasks, op.grain));
+  for (int64_t at = op.grain; status == 0 && at < op.tasks; at += op.grain) {
+    PLIANT_TRY(poll());
+    status = op.function(&frame, at, std::min(op.tasks, at + op.grain));
   }
-  CallWork work{op, buffers, ints, state_.scratch.base(), state_.stop, results};
+  if (status == 0) return PLIANT_OK;
+  ThreadResult failed = work.results[0];
+  failed.status = status;
+  return kernel_fault(op, failed);
+}
+
+pliant_status Executor::run_on(int slices, CallWork& work) {
+  const PreparedOp& op = work.op;
   model_.pool->run(slices, op.tasks, op.grain, &run_chunk, &work);
   const int64_t failed = work.failed.load(std::memory_order_relaxed);
   if (failed == INT64_MAX) return PLIANT_OK;
   ThreadResult lowest{};
   for (int t = 0; t < slices; ++t) {
-    if (results[t].status != 0 && results[t].task == failed) lowest = results[t];
-    results[t].status = 0;
+    ThreadResult& r = work.results[t];
+    if (r.status != 0 && r.task == failed) lowest = r;
+    r.status = 0;
   }
   return kernel_fault(op, lowest);
 }

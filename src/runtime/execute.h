@@ -4,6 +4,8 @@
 
 namespace pliant::runtime {
 
+struct CallWork;  // execute.cc
+
 // Lives as long as one run. Takes the pool at the first call that can use it and nobody else has it, and keeps it to the
 // end.
 class Executor {
@@ -21,6 +23,9 @@ class Executor {
 
  private:
   bool hold_pool();
+  // All tasks of a call, on this thread or on `slices`.
+  pliant_status run_here(const CallWork& work);
+  pliant_status run_on(int slices, CallWork& work);
   pliant_status kernel_fault(const PreparedOp& op, const ThreadResult& result) const;
   pliant_status call_extern(const PreparedOp& op, PreparedList& list, int64_t* slots, TensorList* lists);
 

@@ -145,7 +145,6 @@ Program add_chain(int steps) {
     CallDesc call;
     call.args = {i == 0 ? input(0) : buffer(u - 1), input(1), last ? output(0) : buffer(u)};
     call.tasks = call.work = slot(2);
-    call.scratch = imm(0);
     call.where = "node \"add" + std::to_string(i) + "\" (onnx.Add)";
     p.calls.push_back(call);
     p.code.push_back(instr(Opcode::Call, static_cast<uint32_t>(i)));

@@ -23,7 +23,7 @@ void* map(uint64_t bytes) {
 
 }  // namespace
 
-bool GrowBlock::is_mapped() const { return capacity_ >= kMapped; }
+bool GrowBlock::is_mapped() const { return capacity_ >= kMapped && zone_ == 0; }
 
 bool GrowBlock::reserve(uint64_t bytes, uint64_t most) {
   if (bytes <= capacity_) return true;
@@ -51,13 +51,25 @@ bool GrowBlock::reserve(uint64_t bytes, uint64_t most) {
   return true;
 }
 
+bool GrowBlock::reserve_apart(uint64_t bytes, uint64_t zone) {
+  if (bytes <= capacity_) return true;
+  auto* p = static_cast<std::byte*>(std::aligned_alloc(kAlignment, zone + round_up(bytes, kAlignment) + zone));
+  if (p == nullptr) return false;
+  if (capacity_ > 0) std::memcpy(p + zone, data_, capacity_);
+  release();
+  data_ = p + zone;
+  capacity_ = bytes;
+  zone_ = zone;
+  return true;
+}
+
 void GrowBlock::release() {
   if (is_mapped())
     munmap(data_, capacity_);
-  else
-    std::free(data_);
+  else if (data_ != nullptr)
+    std::free(data_ - zone_);
   data_ = nullptr;
-  capacity_ = 0;
+  capacity_ = zone_ = 0;
 }
 
 }  // namespace pliant::runtime

@@ -14,6 +14,8 @@ class GrowBlock {
   ~GrowBlock() { release(); }
   // Makes the capacity at least `bytes`, and at most `most` where doubling would pass it. False when there is no memory.
   bool reserve(uint64_t bytes, uint64_t most);
+  // As reserve, but takes exactly `bytes`, and `zone` more on both sides, a multiple of 64.
+  bool reserve_apart(uint64_t bytes, uint64_t zone);
   // Gives everything back.
   void release();
   std::byte* data() const { return data_; }
@@ -23,6 +25,7 @@ class GrowBlock {
   bool is_mapped() const;
   std::byte* data_ = nullptr;
   uint64_t capacity_ = 0;
+  uint64_t zone_ = 0;  // before data_, of the same piece of the heap
 };
 
 }  // namespace pliant::runtime

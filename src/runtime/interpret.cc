@@ -5,7 +5,9 @@
 #include <cstring>
 
 #include "runtime/elements.h"
+#include "runtime/guards.h"
 #include "runtime/outputs.h"
+#include "runtime/place.h"
 #include "runtime/text.h"
 #include "runtime/turns.h"
 
@@ -45,6 +47,7 @@ pliant_status Interpreter::run_code() {
   };
   for (uint32_t at = at_;;) {
     const Instr in = code[at];
+    if (state_.guards != nullptr) PLIANT_TRY(inspect(at));
     at_ = at;
     switch (in.op) {
       case Opcode::Shape: PLIANT_TRY(run_shape(model_, in.a, slots)); break;
@@ -93,9 +96,18 @@ pliant_status Interpreter::run_code() {
   }
 }
 
+pliant_status Interpreter::inspect(uint32_t at) {
+  if (done_ != UINT32_MAX) PLIANT_TRY(state_.guards->end(*frame_, done_, at));
+  state_.guards->begin(*frame_, at);
+  done_ = at;
+  return PLIANT_OK;
+}
+
 pliant_status Interpreter::plan(uint32_t epoch) {
   PLIANT_TRY(place_epoch(model_, state_, *frame_, epoch, false));
-  return state_.arena.commit(frame_->arena_end, true);
+  PLIANT_TRY(commit_arena(model_, state_, *frame_, epoch, true));
+  if (state_.guards != nullptr) state_.guards->protect_epoch(*frame_, epoch);
+  return PLIANT_OK;
 }
 
 pliant_status Interpreter::call(uint32_t index) {
@@ -153,10 +165,14 @@ pliant_status Interpreter::reserve(const artifact::ReserveDesc& desc) {
   if (bytes > budget.left())
     return fail(PLIANT_OUT_OF_MEMORY, "%sa growing tensor of %" PRIu64 " bytes passes the memory limit of %" PRIu64,
                 prefix_of(desc.where).str(), bytes, budget.limit);
-  if (!block->reserve(bytes, std::min(budget.left(), kMostBytes)))
+  const uint64_t kept = block->capacity();
+  const bool made = state_.guards != nullptr ? block->reserve_apart(bytes, Guards::kZone)
+                                             : block->reserve(bytes, std::min(budget.left(), kMostBytes));
+  if (!made)
     return fail(PLIANT_OUT_OF_MEMORY, "%sno memory for a growing tensor of %" PRIu64 " bytes", prefix_of(desc.where).str(),
                 bytes);
   budget.grows += block->capacity();
+  if (state_.guards != nullptr) state_.guards->protect_grow(*block, kept);
   return PLIANT_OK;
 }
 

@@ -38,6 +38,8 @@ class Interpreter {
  private:
   // Ends after the entry's Return, or at a failure with `at_` and `frame_` where it arose.
   pliant_status run_code();
+  // Where memory is checked: what the last instruction did, before the one at `at`.
+  pliant_status inspect(uint32_t at);
   pliant_status plan(uint32_t epoch);
   pliant_status call(uint32_t index);
   pliant_status copy(const artifact::CopyDesc& desc);
@@ -59,7 +61,8 @@ class Interpreter {
   Resolver resolver_;
   Frame* frame_ = nullptr;
   uint32_t at_ = 0;
-  uint64_t stack_ = 0;  // bytes of state_.frames in use
+  uint32_t done_ = UINT32_MAX;  // the last instruction that ran, where memory is checked
+  uint64_t stack_ = 0;          // bytes of state_.frames in use
 };
 
 }  // namespace pliant::runtime

@@ -45,7 +45,7 @@ Program counting_loop() {
   p.outputs = {tensor("y", DType::I64, {fixed(1)})};
   p.buffers = {{imm(8), 0, 0, 6}};
   p.kernels = {{"increment", offset_of(Kernel::Increment), {}}};
-  p.calls = {{0, {buffer(0)}, {slot(2)}, imm(1), imm(1), imm(0), "node \"inc\""}};
+  p.calls = {{0, {buffer(0)}, {slot(2)}, imm(1), imm(1), {}, "node \"inc\""}};
   p.constants = {{0, 8}};
   p.copies = {{constant(0), buffer(0), imm(8)}, {buffer(0), output(0), imm(8)}};
   p.loops = {{4, 5, 2, "node \"loop\""}};
@@ -194,7 +194,7 @@ TEST(interpret, a_fault_names_its_iterations_and_calls) {
   Program p = counting_loop();
   p.kernels = {{"check", offset_of(Kernel::CheckPositive), {{"node \"k\"", "element {0} is {1}"}}}};
   p.buffers = {{imm(8), 0, 0, 7}, {imm(8), 0, 4, 5}};
-  p.calls = {{0, {input(1), buffer(1)}, {}, imm(1), imm(1), imm(0), "node \"k\""}};
+  p.calls = {{0, {input(1), buffer(1)}, {}, imm(1), imm(1), {}, "node \"k\""}};
   p.code[3] = instr(Opcode::LoadImm, 3, 5);
   p.code[5] = instr(Opcode::Next, 4, 2, 3);
   const std::vector<std::byte> file = with_zero(p);
@@ -258,7 +258,7 @@ Program many_epochs(uint32_t count) {
     p.buffers.push_back({slot(3), e, at, at + 3});
     p.copies.push_back({constant(0), buffer(2 * e), imm(8)});
     p.copies.push_back({buffer(2 * e), buffer(2 * e + 1), imm(8)});
-    p.calls.push_back({0, {buffer(2 * e)}, {imm(e + 1)}, imm(1), imm(1), imm(0), "node \"inc\""});
+    p.calls.push_back({0, {buffer(2 * e)}, {imm(e + 1)}, imm(1), imm(1), {}, "node \"inc\""});
     p.code.insert(p.code.end(), {instr(Opcode::Plan, e), instr(Opcode::Copy, 2 * e), instr(Opcode::Copy, 2 * e + 1),
                                  instr(Opcode::Call, e)});
   }

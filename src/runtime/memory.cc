@@ -87,6 +87,11 @@ pliant_status Mapping::map_memory(uint64_t bytes) {
   return PLIANT_OK;
 }
 
+pliant_status Mapping::make_read_only() {
+  if (mprotect(base_, size_, PROT_READ) == 0) return PLIANT_OK;
+  return fail(PLIANT_OUT_OF_MEMORY, "cannot protect %" PRIu64 " bytes: %s", size_, std::strerror(errno));
+}
+
 Arena::~Arena() {
   if (reserved_at_ != nullptr) munmap(reserved_at_, reserved_);
 }

@@ -22,6 +22,8 @@ class Mapping {
   pliant_status map_file(const char* path);
   // Zeroed private memory; base at a multiple of 2 MiB and huge pages allowed when it is larger than that.
   pliant_status map_memory(uint64_t bytes);
+  // From here on a write stops the process.
+  pliant_status make_read_only();
   std::byte* data() const { return base_; }
   uint64_t size() const { return size_; }
 

@@ -190,10 +190,11 @@ pliant_status load_model(std::span<const std::byte> bytes, Mapping file, const L
   model.constants = view.constants.data();
   const bool aligned = reinterpret_cast<uintptr_t>(model.constants) % artifact::kConstantAlignment == 0;
   const bool huge = options.huge_pages || (options.choose_pages && is_chosen(view.constants.size()));
-  if (!view.constants.empty() && (huge || !aligned)) {
+  if (!view.constants.empty() && (huge || !aligned || options.check_memory)) {
     PLIANT_TRY(model.copied_constants.map_memory(view.constants.size()));
     std::memcpy(model.copied_constants.data(), view.constants.data(), view.constants.size());
     model.constants = model.copied_constants.data();
+    if (options.check_memory) PLIANT_TRY(model.copied_constants.make_read_only());
   }
   model.file = std::move(file);
   PLIANT_TRY(model.image.load(model.program.image));
@@ -206,6 +207,7 @@ pliant_status load_model(std::span<const std::byte> bytes, Mapping file, const L
   for (const artifact::CodeScope& scope : artifact::code_scopes(model.program))
     model.functions.push_back(describe_code(model.program, scope));
   model.memory_limit = options.memory_limit;
+  model.check_memory = options.check_memory;
   measure_steps(model);
   model.inputs = describe(model.program.inputs);
   model.outputs = describe(model.program.outputs);

@@ -21,6 +21,7 @@ struct LoadOptions {
   bool huge_pages = false;             // for constants of any size
   bool choose_pages = false;           // huge ones for constants of 1 MiB to 256 MiB
   uint64_t memory_limit = UINT64_MAX;  // of runs that give none
+  bool check_memory = false;           // guards.h
 };
 
 // Constant once loaded, but for the pools and what is said to count or to be shared by runs.
@@ -49,6 +50,7 @@ struct Model {
   std::vector<Description> inputs, outputs;
 
   uint64_t memory_limit = UINT64_MAX;
+  bool check_memory = false;
   std::unique_ptr<ThreadPool> pool;
   BlockPool* blocks = BlockPool::create();
 

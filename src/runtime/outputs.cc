@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cinttypes>
 
+#include "runtime/guards.h"
 #include "runtime/prepare.h"
 #include "runtime/text.h"
 
@@ -53,11 +54,15 @@ pliant_status allocate_output(Model& model, State& state, size_t i) {
     return fail(PLIANT_OUT_OF_MEMORY,
                 "output \"%s\" needs %" PRIu64 " bytes, shape %s, which passes the memory limit of %" PRIu64, name,
                 v.size.bytes, shape_text(v.size.shape.data(), v.size.shape.size()).str(), state.budget.limit);
-  v.block = model.blocks->allocate(v.size.bytes);
+  v.block = model.blocks->allocate(state.guards != nullptr ? Guards::room(v.size.bytes) : v.size.bytes);
   if (v.block == nullptr)
     return fail(PLIANT_OUT_OF_MEMORY, "no memory for the %" PRIu64 " bytes of output \"%s\"", v.size.bytes, name);
   state.budget.outputs += v.size.bytes;
   v.data = static_cast<std::byte*>(v.block->data());
+  if (state.guards != nullptr) {
+    v.data += Guards::kZone;
+    state.guards->protect_output(v);
+  }
   return PLIANT_OK;
 }
 

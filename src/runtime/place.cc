@@ -1,16 +1,15 @@
-// Planning the arena: the buffers of one epoch of one frame.
+#include "runtime/place.h"
+
 #include <algorithm>
 #include <cinttypes>
 
-#include "runtime/prepare.h"
+#include "runtime/guards.h"
 #include "runtime/text.h"
 
 namespace pliant::runtime {
-namespace {
 
 using artifact::BufferDesc;
 
-// The first instruction that names the buffer says what it is for.
 std::string owner_of(const Model& model, uint32_t buffer) {
   const artifact::Program& p = model.program;
   auto names = [&](const std::vector<artifact::Arg>& args) {
@@ -25,6 +24,8 @@ std::string owner_of(const Model& model, uint32_t buffer) {
   }
   return "";
 }
+
+namespace {
 
 pliant_status bad_buffer(const Model& model, uint32_t buffer, int64_t bytes) {
   return bad_size(owner_of(model, buffer), "an intermediate tensor", bytes);
@@ -99,14 +100,21 @@ void plan(const Model& model, State& state, const Frame& frame, uint32_t epoch, 
   cache.number = ++state.placements;
 }
 
-// The sizes that the epoch's buffers need now, multiples of the alignment.
-pliant_status measure(const Model& model, const Frame& frame, uint32_t epoch, std::vector<uint64_t>& sizes) {
+// Sums of sizes stay below 64 bits, wherever the buffers come to lie.
+constexpr uint64_t kMostTogether = uint64_t{1} << 62;
+
+// The sizes that the epoch's buffers need now, multiples of `alignment`.
+pliant_status measure(const Model& model, const Frame& frame, uint32_t epoch, std::vector<uint64_t>& sizes,
+                      uint64_t alignment) {
   sizes.clear();
+  uint64_t total = 0;
   for (uint32_t b : frame.code->epochs[epoch]) {
     const artifact::Int& size = model.program.buffers[frame.code->first_buffer + b].bytes;
     const int64_t bytes = size.is_slot ? frame.slots[size.value] : size.value;
     if (!is_bytes(bytes)) return bad_buffer(model, frame.code->first_buffer + b, bytes);
-    sizes.push_back(round_up(static_cast<uint64_t>(bytes), kAlignment));
+    sizes.push_back(round_up(static_cast<uint64_t>(bytes), alignment));
+    total += sizes.back();
+    if (total >= kMostTogether) return bad_buffer(model, frame.code->first_buffer + b, INT64_MAX);
   }
   return PLIANT_OK;
 }
@@ -128,6 +136,42 @@ void set_sizes(const std::vector<uint64_t>& sizes, bool exact, EpochCache& cache
     cache.sizes[i] = exact || cache.sizes[i] == sizes[i] ? sizes[i] : round_up(sizes[i] + sizes[i] / 8, kAlignment);
 }
 
+// The largest of the frame's buffers that are placed says what the memory is for.
+pliant_status no_memory(const Model& model, const Frame& frame, uint32_t epoch) {
+  const std::vector<uint32_t>& ids = frame.code->epochs[epoch];
+  const auto largest = std::max_element(
+      ids.begin(), ids.end(), [&](uint32_t a, uint32_t b) { return frame.buffers[a].bytes < frame.buffers[b].bytes; });
+  const std::string owner = largest == ids.end() ? "" : owner_of(model, frame.code->first_buffer + *largest);
+  return fail(PLIANT_OUT_OF_MEMORY, "%sno memory for %" PRIu64 " bytes of intermediate tensors", prefix_of(owner).str(),
+              frame.arena_end);
+}
+
+// Above all that is placed, with zones around each.
+pliant_status place_apart(const Model& model, State& state, Frame& frame, uint32_t epoch) {
+  std::vector<uint64_t>& sizes = state.planner_sizes;
+  PLIANT_TRY(measure(model, frame, epoch, sizes, 1));
+  uint64_t top = frame.arena_begin;
+  for (uint32_t e = 0; e < epoch; ++e) {
+    if (frame.planned[e] == 0) continue;
+    for (uint32_t b : frame.code->epochs[e])
+      top = std::max(top, frame.buffers[b].offset - Guards::kZone + Guards::room(frame.buffers[b].bytes));
+  }
+  const std::vector<uint32_t>& ids = frame.code->epochs[epoch];
+  for (size_t i = 0; i < ids.size(); ++i) {
+    frame.buffers[ids[i]] = {top + Guards::kZone, sizes[i]};
+    top += Guards::room(sizes[i]);
+  }
+  frame.planned[epoch] = ++state.placements;
+  frame.planned_end = epoch + 1;
+  frame.arena_end = std::max(frame.arena_end, top);
+  if (frame.arena_end > kMostBytes) return no_memory(model, frame, epoch);
+  if (frame.arena_end > state.budget.arena) {
+    if (frame.arena_end - state.budget.arena > state.budget.left()) return over_limit(model, state, frame, epoch);
+    state.budget.arena = frame.arena_end;
+  }
+  return PLIANT_OK;
+}
+
 }  // namespace
 
 pliant_status place_epoch(const Model& model, State& state, Frame& frame, uint32_t epoch, bool exact) {
@@ -135,10 +179,11 @@ pliant_status place_epoch(const Model& model, State& state, Frame& frame, uint32
   EpochCache& cache = state.epochs[frame.function][epoch];
   const uint64_t end = frame.arena_end;
   for (uint32_t e = epoch; e < frame.planned_end; ++e) frame.planned[e] = 0;
+  if (model.check_memory) return place_apart(model, state, frame, epoch);
   uint64_t before = 0;
   for (uint32_t e = epoch; e > 0 && before == 0; --e) before = frame.planned[e - 1];
   std::vector<uint64_t>& sizes = state.planner_sizes;
-  PLIANT_TRY(measure(model, frame, epoch, sizes));
+  PLIANT_TRY(measure(model, frame, epoch, sizes, kAlignment));
   const bool follows = cache.number != 0 && cache.before == before;
   if (!follows || !(sizes == cache.sizes || (!exact && fits(sizes, cache)))) {
     set_sizes(sizes, exact || !follows, cache);
@@ -149,8 +194,7 @@ pliant_status place_epoch(const Model& model, State& state, Frame& frame, uint32
   frame.planned[epoch] = cache.number;
   frame.planned_end = epoch + 1;
   frame.arena_end = std::max(end, frame.arena_begin + cache.top);
-  if (frame.arena_end > kMostBytes)
-    return fail(PLIANT_OUT_OF_MEMORY, "no memory for %" PRIu64 " bytes of intermediate tensors", frame.arena_end);
+  if (frame.arena_end > kMostBytes) return no_memory(model, frame, epoch);
   if (frame.arena_end > state.budget.arena) {
     if (frame.arena_end - state.budget.arena > state.budget.left()) {
       if (exact) return over_limit(model, state, frame, epoch);
@@ -160,6 +204,10 @@ pliant_status place_epoch(const Model& model, State& state, Frame& frame, uint32
     state.budget.arena = frame.arena_end;
   }
   return PLIANT_OK;
+}
+
+pliant_status commit_arena(const Model& model, State& state, const Frame& frame, uint32_t epoch, bool pinned) {
+  return state.arena.commit(frame.arena_end, pinned) == PLIANT_OK ? PLIANT_OK : no_memory(model, frame, epoch);
 }
 
 }  // namespace pliant::runtime

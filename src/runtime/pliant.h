@@ -88,7 +88,10 @@ enum {
   PLIANT_LOAD_HUGE_PAGES = 2,
   /* As PLIANT_LOAD_HUGE_PAGES for constants of 1 MiB to 256 MiB: what caches may hold gains most, and more memory than that
    * is better shared between processes. The command line and the Python package load this way. */
-  PLIANT_LOAD_CHOOSE_PAGES = 4
+  PLIANT_LOAD_CHOOSE_PAGES = 4,
+  /* For finding faults of the compiler and the runtime: runs are slow, take more memory, and end with PLIANT_RUN_FAULT where
+   * a kernel or function writes outside its buffers. What is read before anything wrote it is no number. */
+  PLIANT_LOAD_CHECK_MEMORY = 8
 };
 typedef struct pliant_load_options {
   size_t struct_size;

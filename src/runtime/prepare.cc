@@ -98,9 +98,17 @@ pliant_status Resolver::resolve_call(uint32_t call, PreparedOp& op, std::byte** 
   op.tasks = value(desc.tasks);
   if (op.tasks < 0 || static_cast<uint64_t>(op.tasks) > kMostBytes)
     return fail(PLIANT_RUN_FAULT, "%s%" PRId64 " tasks are to run", prefix_of(where).str(), op.tasks);
-  const int64_t scratch = value(desc.scratch), work = value(desc.work);
-  if (!is_bytes(scratch)) return bad_size(where, "scratch memory", scratch);
-  op.bytes = round_up(static_cast<uint64_t>(scratch), 128);
+  uint64_t scratch = 0;
+  state_.scratch_pieces.clear();
+  for (const Int& piece : desc.scratch) {
+    const int64_t bytes = value(piece);
+    if (!is_bytes(bytes)) return bad_size(where, "scratch memory", bytes);
+    scratch += round_up(static_cast<uint64_t>(bytes), kAlignment);
+    if (scratch > kMostBytes) return bad_size(where, "scratch memory", static_cast<int64_t>(scratch));
+    if (model_.check_memory) state_.scratch_pieces.push_back(static_cast<uint64_t>(bytes));
+  }
+  op.bytes = round_up(scratch, 128);
+  const int64_t work = value(desc.work);
   op.slices = 1;
   const int64_t turn = work > kWorkOfOneTurn && op.tasks > 1
                            ? std::max<int64_t>(kWorkOfOneTurn / ceil_div(work, op.tasks), 1)

@@ -85,10 +85,6 @@ inline pliant_status Resolver::locate(const artifact::Arg& arg, const char* wher
   return PLIANT_OK;
 }
 
-// Places the buffers of an epoch among those of the frame that are placed, in the arena from frame.arena_begin on;
-// frame.arena_end grows to the end of the highest one. Buffers of later epochs are not placed any more. Unless `exact`, a
-// buffer may get somewhat more than it needs, so that sizes that keep changing are planned rarely.
-pliant_status place_epoch(const Model& model, State& state, Frame& frame, uint32_t epoch, bool exact);
 // Runs shape program `index` on the slots, then its checks.
 pliant_status run_shape(const Model& model, uint32_t index, int64_t* slots);
 // `node "x": ` or nothing.

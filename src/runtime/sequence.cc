@@ -52,13 +52,14 @@ TensorRef ListMemory::make(DType dtype, std::span<const int64_t> shape, uint64_t
 
 TensorRef ListMemory::allocate(DType dtype, std::span<const int64_t> shape, std::byte*& data) {
   auto bytes = static_cast<uint64_t>(byte_size(dtype));
-  bool empty = false, overflow = false;
+  bool empty = false, negative = false, overflow = false;
   for (int64_t d : shape) {
     empty = empty || d == 0;
-    overflow = overflow || d < 0 || __builtin_mul_overflow(bytes, static_cast<uint64_t>(d), &bytes);
+    negative = negative || d < 0;
+    overflow = overflow || __builtin_mul_overflow(bytes, static_cast<uint64_t>(d), &bytes);
   }
   if (empty) bytes = 0;
-  if (!empty && (overflow || bytes > uint64_t{1} << 46)) {
+  if (negative || (!empty && (overflow || bytes > uint64_t{1} << 46))) {
     no_memory(bytes);
     return TensorRef();
   }

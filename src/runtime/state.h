@@ -13,6 +13,7 @@
 namespace pliant::runtime {
 
 struct Model;
+class Guards;
 
 struct InputView {
   const std::byte* data = nullptr;  // null: not given
@@ -72,6 +73,9 @@ class State {
   std::vector<GrowBlock*> idle_grows;  // those no frame holds
   pliant_output* given_outputs = nullptr;
   Budget budget;
+  // Of the run in flight where memory is checked, and the scratch memory of the call that was resolved last.
+  Guards* guards = nullptr;
+  std::vector<uint64_t> scratch_pieces;
   // Not 0 once the run is to end: the caller's flag, or `own_stop`.
   int32_t own_stop = 0;
   int32_t* stop = &own_stop;

@@ -4,9 +4,11 @@
 #include <cinttypes>
 
 #include "runtime/entry.h"
+#include "runtime/guards.h"
 #include "runtime/interpret.h"
 #include "runtime/lists.h"
 #include "runtime/outputs.h"
+#include "runtime/place.h"
 
 namespace pliant::runtime {
 namespace {
@@ -43,6 +45,7 @@ class Run {
     }
     PLIANT_TRY(check_unbound_axes(model_, state_, plan.slots));
     PLIANT_TRY(take_memory(plan));
+    if (model_.check_memory) return run_checked();
     for (size_t i = 0; i < plan.outputs.size(); ++i) {
       if (!plan.outputs[i].known) continue;
       OutputSize& size = state_.outputs[i].size;
@@ -56,6 +59,27 @@ class Run {
     if (model_.program.code[plan.resume].op == Opcode::Return) return PLIANT_OK;
     restore(plan);
     return Interpreter(model_, state_, executor_).run(plan.resume);
+  }
+
+  // All of the code is interpreted, one instruction after the other, with zones around all memory.
+  pliant_status run_checked() {
+    Guards guards(model_, state_);
+    state_.guards = &guards;
+    start();
+    pliant_status status = guards.take_inputs();
+    if (status == PLIANT_OK) status = Interpreter(model_, state_, executor_).run(0);
+    state_.guards = nullptr;
+    return status;
+  }
+
+  // The entry's frame before the first instruction.
+  void start() {
+    std::fill(state_.slots.begin(), state_.slots.end(), 0);
+    std::copy(state_.key.begin(), state_.key.end(), state_.slots.begin());
+    std::fill(state_.planned.begin(), state_.planned.end(), 0);
+    state_.entry.planned_end = 0;
+    state_.entry.arena_end = 0;
+    for (OutputView& v : state_.outputs) v.size.known = false;
   }
 
   pliant_status take_memory(const Plan& plan) {
@@ -114,14 +138,9 @@ class Run {
   // Follows the code until the first instruction that depends on more than the key, or goes back: `at`.
   pliant_status build_once(Plan& plan, uint32_t& at) {
     Frame& frame = state_.entry;
-    std::fill(state_.slots.begin(), state_.slots.end(), 0);
-    std::copy(state_.key.begin(), state_.key.end(), state_.slots.begin());
-    std::fill(state_.planned.begin(), state_.planned.end(), 0);
-    frame.planned_end = 0;
-    frame.arena_end = 0;
+    start();
     plan.prepared.clear();
     plan.slices = 1;
-    for (OutputView& v : state_.outputs) v.size.known = false;
     Resolver r(model_, state_, Resolver::For::Plan);
     r.frame = &frame;
     const std::vector<Instr>& code = model_.program.code;
@@ -133,7 +152,7 @@ class Run {
         case Opcode::Shape: PLIANT_TRY(run_shape(model_, in.a, state_.slots.data())); break;
         case Opcode::Plan:
           PLIANT_TRY(place_epoch(model_, state_, frame, in.a, true));
-          PLIANT_TRY(state_.arena.commit(frame.arena_end, false));
+          PLIANT_TRY(commit_arena(model_, state_, frame, in.a, false));
           break;
         case Opcode::Call:
           PLIANT_TRY(r.prepare_call(in.a, plan.prepared));

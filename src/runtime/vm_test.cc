@@ -255,7 +255,7 @@ TEST(vm, each_thread_has_its_scratch) {
   call.ints = {imm(100)};
   call.tasks = slot(0);
   call.work = imm(1 << 30);
-  call.scratch = imm(800);
+  call.scratch = {imm(800)};
   p.calls = {call};
   p.code = {instr(Opcode::Call, 0), instr(Opcode::Return)};
   const ModelPtr model = load(p, 4);
@@ -287,7 +287,7 @@ TEST(vm, sizes_that_cannot_be_are_errors) {
   p.buffers[0].bytes = imm(int64_t{1} << 45);
   model = load(p);
   EXPECT_EQ(run_add_chain(model.get(), 3, 1, 1), PLIANT_OUT_OF_MEMORY);
-  EXPECT_STREQ(pliant_last_error(), "no memory for 35184372088896 bytes of intermediate tensors");
+  EXPECT_STREQ(pliant_last_error(), "node \"add0\" (onnx.Add): no memory for 35184372088896 bytes of intermediate tensors");
   p.buffers[0].bytes = imm(64);
   p.outputs[0].axes[0] = {slot(3), "n - 6"};
   model = load(p);

@@ -25,6 +25,7 @@ struct RunArgs {
   std::string output_dir;
   int threads = 0;
   uint64_t seed = 0;
+  bool check_memory = false;
 };
 Status run(const RunArgs& args);
 

@@ -30,7 +30,7 @@ Inputs Request::inputs(size_t k) const {
 
 Result<Request> make_request(const RunArgs& args) {
   driver::CompileOptions options = TRY(compile_options(args.compile));
-  Request r{TRY(Session::open(args.compile.model, options, args.threads)), {}, {}, args.seed};
+  Request r{TRY(Session::open(args.compile.model, options, args.threads, args.check_memory)), {}, {}, args.seed};
   Case fixed;
   for (const std::string& text : args.inputs) {
     size_t at = text.rfind('=');

@@ -86,12 +86,13 @@ bool is_artifact(const std::string& path) {
   return artifact::has_magic({reinterpret_cast<const std::byte*>(start), static_cast<size_t>(in.gcount())});
 }
 
-Result<Session> Session::open(const std::string& path, const driver::CompileOptions& options, int threads) {
+Result<Session> Session::open(const std::string& path, const driver::CompileOptions& options, int threads,
+                              bool check_memory) {
   Session s;
   pliant_load_options load{};
   load.struct_size = sizeof(load);
   load.threads = threads;
-  load.flags = PLIANT_LOAD_CHOOSE_PAGES;
+  load.flags = PLIANT_LOAD_CHOOSE_PAGES | (check_memory ? PLIANT_LOAD_CHECK_MEMORY : 0);
   pliant_model* model = nullptr;
   pliant_status status;
   if (is_artifact(path) || path.ends_with(".pliant")) {

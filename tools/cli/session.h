@@ -43,7 +43,8 @@ class Session {
  public:
   // `path` is an artifact or a model; `options` are used only for a model. Reports how long compiling took through
   // `compile_seconds`.
-  static Result<Session> open(const std::string& path, const driver::CompileOptions& options, int threads);
+  static Result<Session> open(const std::string& path, const driver::CompileOptions& options, int threads,
+                              bool check_memory = false);
   const std::vector<InputSpec>& inputs() const { return inputs_; }
   const std::vector<InputSpec>& outputs() const { return outputs_; }
   pliant_model* model() const { return model_.get(); }

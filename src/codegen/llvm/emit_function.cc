@@ -65,6 +65,16 @@ void Emitter::bind_buffers(const loop::Function& f, Value* frame) {
     PLIANT_CHECK(buffers_.try_emplace(f.params[i].id, state).second) << "parameter " << f.params[i].name << " occurs twice";
   }
   scratch_ = field(offsetof(artifact::KernelFrame, scratch));
+  const ScratchLayout layout = scratch_layout(f, ctx_);
+  Value* gap = nullptr;
+  if (layout.pieces.size() > 1)
+    gap = hoist_->define(b_.CreateLoad(
+        b_.getInt64Ty(), b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), frame, offsetof(artifact::KernelFrame, scratch_gap)),
+        "gap"));
+  scratch_places_.clear();
+  for (size_t i = 0; i < layout.pieces.size(); ++i)
+    scratch_places_[layout.pieces[i].buffer] = {
+        layout.pieces[i].offset, i == 0 ? nullptr : hoist_->mul(gap, hoist_->constant(static_cast<int64_t>(i)))};
   fault_values_ = field(offsetof(artifact::KernelFrame, fault_values));
   bool polls = !polls_.empty();
   loop::for_each(f.body, [&](const loop::Stmt& s) { polls |= s.kind == loop::StmtKind::While; });
@@ -115,7 +125,6 @@ void Emitter::emit_kernel(const KernelSource& source, const std::string& symbol)
   }
   polls_ = place_polls(f, ctx_);
   bind_buffers(f, frame);
-  scratch_offsets_ = scratch_layout(f, ctx_).offsets;
 
   const TaskGrid grid = task_grid(f);
   std::vector<Value*> extents;

@@ -173,7 +173,10 @@ void Emitter::emit_alloc(const Stmt& s) {
   BufferState state;
   state.buffer = &b;
   if (b.scope == loop::Scope::Scratch) {
-    state.base = hoist_->gep(b_.getInt8Ty(), scratch_, uniform_dim(scratch_offsets_.at(b.id)));
+    const ScratchPlace& place = scratch_places_.at(b.id);
+    Value* offset = uniform_dim(place.offset);
+    if (place.gaps != nullptr) offset = hoist_->add(offset, place.gaps);
+    state.base = hoist_->gep(b_.getInt8Ty(), scratch_, offset);
   } else {
     PLIANT_CHECK(b.scope == loop::Scope::Local) << "a parameter is not allocated";
     const std::vector<Dim> strides = loop::strides_of(b, ctx_);

@@ -222,7 +222,11 @@ class Emitter {
   std::function<llvm::Value*(expr::SymbolId)> read_symbol_;     // for symbols not in env_
   std::unordered_map<expr::Dim, Index>* known_dims_ = nullptr;  // in a shape function: the dims of the assignment
   std::map<loop::BufferId, BufferState> buffers_;
-  std::map<loop::BufferId, expr::Dim> scratch_offsets_;
+  struct ScratchPlace {
+    expr::Dim offset;
+    llvm::Value* gaps = nullptr;  // bytes of the gaps before it; null: none
+  };
+  std::map<loop::BufferId, ScratchPlace> scratch_places_;
   llvm::Value* scratch_ = nullptr;
   llvm::Value* fault_values_ = nullptr;
   bool streams_ = false;  // the function has stores past the caches
