@@ -19,9 +19,32 @@ namespace {
 
 constexpr int64_t kChunk = 4096;  // elements of one task along the vector loop
 
+// A function that is a polynomial, not an instruction.
+bool has_function(Scalar s) {
+  bool found = false;
+  for_each_scalar(s, [&](Scalar x) {
+    using expr::BinaryOp;
+    using expr::UnaryOp;
+    if (x->kind == expr::ScalarKind::Unary && is_float(x->dtype)) {
+      const UnaryOp op = x->unary();
+      const bool is_instruction = op == UnaryOp::Sqrt || op == UnaryOp::Rsqrt || op == UnaryOp::Recip;
+      found = found || (op >= UnaryOp::Exp && op <= UnaryOp::Sigmoid && !is_instruction);
+    }
+    if (x->kind == expr::ScalarKind::Binary && is_float(x->dtype)) {
+      const BinaryOp op = x->binary();
+      found = found || op == BinaryOp::Pow || op == BinaryOp::Rem || op == BinaryOp::Mod || op == BinaryOp::Atan2;
+    }
+  });
+  return found;
+}
+
 // Lanes of the vector loop. Long loops in bytes or 16-bit integers alone fill whole vectors; halves are computed in f32.
-int64_t lanes_of(const codegen::Target& target, const Nest& nest) {
-  const int64_t lanes = lanes_for(target, nest.scalars);
+int64_t lanes_of(expr::Context& ctx, const codegen::Target& target, const Nest& nest) {
+  int64_t lanes = lanes_for(target, nest.scalars);
+  // Two registers at a time through the long chains of a function: one works while the other waits for results.
+  const bool waits = std::any_of(nest.scalars.begin(), nest.scalars.end(), [](Scalar s) { return has_function(s); });
+  if (waits && !nest.loops.empty() && !(const_upper(ctx, nest.loops.back().extent).value_or(INT64_MAX) < 4 * lanes))
+    lanes *= 2;
   int64_t width = 1;
   for (Scalar s : nest.scalars)
     for_each_scalar(s, [&](Scalar t) {
@@ -186,7 +209,7 @@ TaskGrid make_rows_of_vectors(expr::Context& ctx, const Nest& nest, const std::v
 // Chooses by how the loads walk through memory.
 TaskGrid make_grid(const Problem& p, const StageList& list, const Nest& nest, const std::vector<const Stage*>& group) {
   expr::Context& ctx = p.ctx;
-  const int64_t lanes = lanes_of(p.target, nest);
+  const int64_t lanes = lanes_of(ctx, p.target, nest);
   FlatMap flat{nest, {}};
   for (const Stage* s : group) flat.buffers.push_back(s->tensor->id);
   auto elements_of = [&](expr::TensorId id) { return element_count(ctx, list.shapes.at(id)); };

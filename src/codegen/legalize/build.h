@@ -44,6 +44,8 @@ struct Build {
 // e^x and log x for all x, in the type of the Build: within 1 and 2 ulp.
 Scalar exp_of(const Build& b, Scalar x);
 Scalar log_of(const Build& b, Scalar x);
+// e^x of f32 for |x| up to 20, as good as sums with numbers near 1 need: within 1e-6 of the result.
+Scalar exp_near_zero(const Build& b, Scalar x);
 // atan(y / x) in the quadrant of (x, y), f64 arithmetic, absolute error below 1e-15 times the result's size; NaN where an
 // argument is.
 Scalar arc_tangent(const Build& b, Scalar y, Scalar x);

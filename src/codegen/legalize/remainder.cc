@@ -1,4 +1,6 @@
 // Remainders of floats, and division of narrow integers, which machines have no vector instruction for.
+#include <limits>
+
 #include "codegen/legalize/build.h"
 #include "codegen/legalize/legalize.h"
 
@@ -20,6 +22,25 @@ Scalar narrow_quotient(Scalar a, Scalar b) {
   return expr::make_select(by_zero, zero, expr::make_select(by_minus_one, -a, q));
 }
 
+// The quotient rounds to its integer or to the next one, so one fused step leaves an exact rest that is at most one y too
+// small. For what is not below 2^(mantissa bits - 1) times y, and not finite, f32 goes through f64, and f64 is a call: of a
+// negated x, which this rule leaves alone.
+Scalar float_remainder(Scalar x, Scalar y) {
+  const Build b{*x->ctx, x.dtype()};
+  const bool single = b.t == DType::F32;
+  const Scalar ax = b.abs(x), ay = b.abs(y);
+  const Scalar usual = b.bin(BinaryOp::And, b.lt(ax, ay * b.c(single ? 0x1p22 : 0x1p51)),
+                             b.lt(ay, b.c(std::numeric_limits<double>::infinity())));
+  const Scalar over = b.fma(-b.un(UnaryOp::Trunc, ax / ay), ay, ax);
+  const Scalar rest = b.select(b.lt(over, b.c(0)), over + ay, over);
+  const Scalar sign = b.bin(BinaryOp::BitAnd, b.bits(x), b.i(single ? INT32_MIN : INT64_MIN));
+  const Scalar signed_rest = b.from_bits(b.bin(BinaryOp::BitOr, b.bits(rest), sign));
+  auto wide = [](Scalar v) { return expr::make_cast(DType::F64, v); };
+  const Scalar rare =
+      single ? expr::make_cast(DType::F32, b.bin(BinaryOp::Rem, wide(x), wide(y))) : -b.bin(BinaryOp::Rem, -x, y);
+  return b.select(usual, signed_rest, rare);
+}
+
 }  // namespace
 
 Scalar rewrite_remainder(Scalar s) {
@@ -34,6 +55,8 @@ Scalar rewrite_remainder(Scalar s) {
     const Scalar differs = b.bin(BinaryOp::Xor, b.lt(r, b.c(0)), b.lt(y, b.c(0)));
     return b.select(b.eq(r, b.c(0)), signed_zero, b.select(differs, r + y, r));
   }
+  if (s->binary() == BinaryOp::Rem && (t == DType::F32 || (t == DType::F64 && !is_unary(x, UnaryOp::Neg))))
+    return float_remainder(x, y);
   if (!is_int(t) || byte_size(t) > 4 || y->kind == ScalarKind::Const) return {};
   const Scalar zero = expr::make_const_int(ctx, t, 0);
   switch (s->binary()) {

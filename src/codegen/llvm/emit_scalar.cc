@@ -25,9 +25,10 @@ constexpr int64_t kLazyCost = 48;
 
 // Roughly instructions for each 16 lanes.
 int64_t cost_of(Scalar s) {
-  const bool is_call = s.dtype() == DType::F64 && ((s->kind == ScalarKind::Unary && s->unary() >= expr::UnaryOp::Exp &&
-                                                    s->unary() <= expr::UnaryOp::Erf && s->unary() != expr::UnaryOp::Sqrt) ||
-                                                   (s->kind == ScalarKind::Binary && s->binary() == BinaryOp::Pow));
+  const bool is_call = s.dtype() == DType::F64 &&
+                       ((s->kind == ScalarKind::Unary && s->unary() >= expr::UnaryOp::Exp &&
+                         s->unary() <= expr::UnaryOp::Erf && s->unary() != expr::UnaryOp::Sqrt) ||
+                        (s->kind == ScalarKind::Binary && (s->binary() == BinaryOp::Pow || s->binary() == BinaryOp::Rem)));
   return is_call ? kLazyCost : byte_size(s.dtype()) == 8 ? 2 : 1;
 }
 
