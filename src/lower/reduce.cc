@@ -188,7 +188,7 @@ loop::StmtPtr make_clipped_reduction(expr::Context& ctx, Reduction r, const Clip
   return st;
 }
 
-constexpr int64_t kRowsOfTask = 64;
+constexpr int64_t kRowsOfTask = 64, kCheapTerm = 4, kVectorsOfStretch = 16;
 // The rows that the strip of a task serves: few enough to stay in the first cache, many against those that two strips share.
 constexpr int64_t kRowsOfStrip = 16, kRowsOfHighStrip = 64, kHighWindow = 8;
 
@@ -282,6 +282,8 @@ Result<LoweredKernel> lower_reduce_with(const Problem& p, const StageList& list,
     Window w{ctx, t, body, reduce, d.col, d.row, lanes, store};
     w.slides = slides_along(s, outer.back().var);
     w.reads_beyond = sliding.has_value();
+    // Long stretches of each row are read at once where that is all there is to do.
+    if (!d.row && !w.slides && cost_of(body) <= kCheapTerm) w.vectors = kVectorsOfStretch;
     w.may_repeat = may_repeat(n, e.outputs, outer.back().var);
     parallel = d.parallel;
     stmt = make_window(w);

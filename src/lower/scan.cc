@@ -29,8 +29,8 @@ struct Running {
   }
 };
 
-// `lanes` scans, starting at element `base` of the innermost axis; of which `valid` exist. In long sums, what is stored is
-// that of the blocks before and what the block has so far.
+// `lanes` scans, starting at element `base` of the innermost axis; of which `valid` exist (null: all). In long sums, what is
+// stored is that of the blocks before and what the block has so far.
 loop::StmtPtr make_side_by_side(const Running& r, Dim base, Dim valid) {
   expr::Context& ctx = r.ctx;
   const te::TensorDef& t = r.t;
@@ -38,7 +38,7 @@ loop::StmtPtr make_side_by_side(const Running& r, Dim base, Dim valid) {
   loop::Buffer acc = make_local(ctx, "acc", t.accumulate, r.lanes),
                before = make_local(ctx, "before", t.accumulate, r.lanes);
   auto lane_loop = [&](const std::function<loop::StmtPtr(Dim)>& f) {
-    return r.for_lanes([&](Dim l) { return loop::make_if(expr::less(l, valid), f(l)); });
+    return r.for_lanes([&](Dim l) { return valid ? loop::make_if(expr::less(l, valid), f(l)) : f(l); });
   };
   auto clear = [&](const loop::Buffer& b) {
     return lane_loop([&](Dim l) { return loop::make_store(b.id, {l}, r.identity(t.accumulate)); });
@@ -59,6 +59,24 @@ loop::StmtPtr make_side_by_side(const Running& r, Dim base, Dim valid) {
   });
   if (sum.is_long()) all = loop::make_alloc(before, all);
   return loop::make_alloc(acc, loop::make_block({clear(acc), all}));
+}
+
+// Strips of several vectors read more of each row at once, which costs registers that work on the elements needs too.
+constexpr int64_t kVectorsOfStrip = 8, kCheap = 4;
+
+// The scans of one task and the loop over tasks.
+loop::StmtPtr make_strips(Running r, std::vector<Loop>& parallel) {
+  expr::Context& ctx = r.ctx;
+  const int64_t lanes = r.lanes, wide = cost_of(r.body) <= kCheap ? lanes * kVectorsOfStrip : lanes;
+  const Dim inner = r.t.shape[r.last], strips = ceildiv(inner, wide), c = ctx.index_symbol("t", strips);
+  parallel.push_back({*c.as_symbol(), strips});
+  const Dim base = c * wide, left = inner - base;
+  if (wide == lanes) return make_side_by_side(r, base, left);
+  const Dim parts = ceildiv(left, lanes), part = ctx.index_symbol("p", parts);
+  loop::StmtPtr narrow = loop::make_for(*part.as_symbol(), parts, loop::ForKind::Serial,
+                                        make_side_by_side(r, base + part * lanes, left - part * lanes));
+  r.lanes = wide;
+  return loop::make_if(expr::less_equal(ctx.constant(wide), left), make_side_by_side(r, base, {}), narrow);
 }
 
 // One vector of a scan beside one of lanes that change nothing, which are read where there is nothing earlier.
@@ -144,14 +162,7 @@ Result<LoweredKernel> lower_scan_stage(const Problem& p, const StageList& list, 
   std::vector<Loop> parallel;
   for (size_t i = 0; i < r.last; ++i)
     if (i != r.axis) parallel.push_back({t.index[i], t.shape[i]});
-  loop::StmtPtr stmt;
-  if (r.axis == r.last) {
-    stmt = make_along(r);
-  } else {
-    Dim inner = t.shape[r.last], strips = ceildiv(inner, r.lanes), c = ctx.index_symbol("t", strips);
-    parallel.push_back({*c.as_symbol(), strips});
-    stmt = make_side_by_side(r, c * r.lanes, inner - c * r.lanes);
-  }
+  const loop::StmtPtr stmt = r.axis == r.last ? make_along(r) : make_strips(r, parallel);
   LoweredKernel k;
   k.tasks = product_of(ctx, parallel);
   k.work = element_count(ctx, t.shape) * (cost_of(body) + 2);

@@ -13,10 +13,13 @@ namespace pliant::lower {
 
 namespace {
 
-constexpr int64_t kRows = 4, kVectors = 2, kVectorsOfOneRow = 4;
+constexpr int64_t kRows = 4, kVectors = 2, kFewVectorsOfOneRow = 4;
 // An innermost reduction loop of at most this many iterations is unrolled, so that rows share loads; where columns share
 // them too, the loops around it as well, up to this many taps.
 constexpr int64_t kUnrolledTaps = 8, kSlidingTaps = 12;
+// Rows of a larger window are unrolled so many taps at a time: an input row is loaded once for the output rows that it is
+// in.
+constexpr int64_t kSharedTaps = 21;
 
 struct Tile {
   const Window& w;
@@ -52,6 +55,22 @@ bool is_small_window(const Window& w) {
     taps *= l.extent.const_value();
   }
   return taps <= kSlidingTaps;
+}
+
+// A loop of known extent with `part` iterations at a time unrolled.
+loop::StmtPtr in_unrolled_parts(expr::Context& ctx, const Loop& l, int64_t part, loop::StmtPtr body) {
+  const int64_t whole = l.extent.const_value() / part, rest = l.extent.const_value() % part;
+  auto unrolled = [&](Dim first, int64_t count) {
+    const Dim k = ctx.index_symbol("k", ctx.constant(count));
+    return loop::make_for(*k.as_symbol(), ctx.constant(count), loop::ForKind::Unroll,
+                          loop::substitute(body, {{l.var, first + k}}));
+  };
+  const Dim o = ctx.index_symbol("o", ctx.constant(whole));
+  std::vector<loop::StmtPtr> parts;
+  if (whole > 0)
+    parts.push_back(loop::make_for(*o.as_symbol(), ctx.constant(whole), loop::ForKind::Serial, unrolled(o * part, part)));
+  if (rest > 0) parts.push_back(unrolled(ctx.constant(whole * part), rest));
+  return loop::make_block(std::move(parts));
 }
 
 // `rows` by `wide` outputs from (row, column) on; valid: how many columns exist, null for all.
@@ -102,11 +121,18 @@ loop::StmtPtr make_tile(const Tile& t, Dim row, int64_t rows, Dim column, int64_
         unrolled = 0;
         continue;
       }
+      const int64_t inner = unrolled;  // taps that are unrolled so far; 0: none of the loops further out is
       bool innermost = i + 1 == w.reduce.size(), unroll = l.extent.is_const() && unrolled > 0;
       if (unroll) unrolled *= l.extent.const_value();
       unroll = unroll && (innermost ? unrolled <= kUnrolledTaps : !guard && w.slides && unrolled <= kSlidingTaps);
-      if (!unroll) unrolled = 0;
-      st = unroll ? loop::make_for(l.var, l.extent, loop::ForKind::Unroll, st) : serial(l, st);
+      if (unroll) {
+        st = loop::make_for(l.var, l.extent, loop::ForKind::Unroll, st);
+        continue;
+      }
+      const bool in_parts = !innermost && inner > 0 && !guard && w.slides && rows > 1 && !blocks.is_long();
+      st = in_parts && l.extent.is_const() && 2 * inner <= kSharedTaps ? in_unrolled_parts(ctx, l, kSharedTaps / inner, st)
+                                                                       : serial(l, st);
+      unrolled = 0;
     }
     return st;
   };
@@ -135,28 +161,24 @@ loop::StmtPtr make_tile(const Tile& t, Dim row, int64_t rows, Dim column, int64_
 loop::StmtPtr make_columns(const Tile& t, Dim row, int64_t rows, Dim first, Dim count) {
   expr::Context& ctx = t.w.ctx;
   std::vector<loop::StmtPtr> parts;
-  int64_t lanes = t.w.lanes, wide = lanes * (t.w.row ? kVectors : kVectorsOfOneRow);
-  if (auto upper = const_upper(ctx, count); upper)
-    while (wide > lanes && *upper < wide) wide /= 2;
-  auto blocks = [&](Dim from, Dim number, int64_t width) {
-    if (number.is_const(0)) return;
-    Dim i = ctx.index_symbol("v", number);
-    parts.push_back(loop::make_for(*i.as_symbol(), number, loop::ForKind::Serial,
-                                   make_tile(t, row, rows, from + i * width, width, Dim())));
-  };
-  Dim whole = floordiv(count, wide), rest = mod(count, wide);
-  blocks(first, whole, wide);
-  Dim at = first + whole * wide;
-  if (wide > lanes) {
-    Dim single = floordiv(rest, lanes);
-    blocks(at, single, lanes);
-    at = at + single * lanes;
-    rest = mod(rest, lanes);
+  const int64_t lanes = t.w.lanes;
+  std::vector<int64_t> widths{lanes * (t.w.row ? kVectors : t.w.vectors)};
+  if (widths[0] > lanes * kFewVectorsOfOneRow) widths.push_back(lanes * kFewVectorsOfOneRow);
+  if (widths.back() > lanes) widths.push_back(lanes);
+  const auto most = const_upper(ctx, count);
+  Dim at = first, rest = count;
+  for (const int64_t width : widths) {
+    if (width > lanes && most && *most < width) continue;
+    const Dim number = floordiv(rest, width), i = ctx.index_symbol("v", number);
+    if (!number.is_const(0))
+      parts.push_back(loop::make_for(*i.as_symbol(), number, loop::ForKind::Serial,
+                                     make_tile(t, row, rows, at + i * width, width, Dim())));
+    at = at + number * width;
+    rest = mod(rest, width);
   }
   if (rest.is_const(0)) return loop::make_block(std::move(parts));
   loop::StmtPtr last = make_tile(t, row, rows, at, lanes, rest);
   Dim none;
-  auto most = const_upper(ctx, count);
   if (t.w.may_repeat && !(most && *most < lanes))  // the last whole vector instead of a part of one
     last = loop::make_if(expr::less_equal(ctx.constant(lanes), count),
                          make_tile(t, row, rows, first + count - lanes, lanes, none), last);

@@ -17,6 +17,7 @@ struct Window {
   std::function<loop::StmtPtr(const expr::DimMap& at, Scalar total)> store;
   bool slides = false;        // neighbouring columns read the same elements
   bool reads_beyond = false;  // up to a whole vector of columns may be read behind the last
+  int64_t vectors = 4;        // of columns at a time where there are no rows
   bool may_repeat = false;    // columns may be computed and stored twice
 };
 loop::StmtPtr make_window(const Window& w);
