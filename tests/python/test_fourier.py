@@ -55,8 +55,9 @@ def dft_model(shape, kind, dtype=F32, axis=1, length=None, opset=17, known=()):
     return g.model(inputs, [("y", dtype, [None] * (len(shape) + 1))], opset=opset)
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("kind,dtype", [(k, "f32") for k in KINDS] + [("real", "f64"), ("inverse", "f64"), ("half", "f64")])
+@pytest.mark.parametrize("kind,dtype,target", [
+    *((k, "f32", "native") for k in KINDS), *((k, "f64", "native") for k in ("real", "inverse", "half")),
+    *((k, "f32", "x86-64-v3") for k in ("onesided", "inverse", "half")), ("onesided", "f64", "x86-64-v3")])
 def test_lengths_that_the_run_knows(kind, dtype, target):
     onnx_type, numpy_type, tolerance = TYPES[dtype]
     parts, inverse, onesided = KINDS[kind]
@@ -210,3 +211,44 @@ def test_what_follows_is_done_where_the_bins_are_stored():
         x = np.random.default_rng(n).standard_normal((2, n, 2)).astype(np.float32)
         y = np.asarray(exe.run({"x": x, "gain": np.full((n, 1), 2, np.float32)})["y"])
         assert np.abs(y - 2 * x).max() < 1e-5
+
+
+def mel_weights(bands, length, rate, lower, upper):
+    mel = [2595 * np.log10(1 + hertz / 700) for hertz in (lower, upper)]
+    mel = np.arange(bands + 2) * (mel[1] - mel[0]) / (bands + 2) + mel[0]
+    edges = np.floor((length + 1) * 700 * (10 ** (mel / 2595) - 1) / rate).astype(int)
+    y = np.zeros((length // 2 + 1, bands))
+    for k, (left, middle, right) in enumerate(zip(edges, edges[1:], edges[2:])):
+        if left == middle:
+            y[middle, k] = 1
+        for j in range(left, middle + 1):
+            if left != middle:
+                y[j, k] = (j - left) / (middle - left)
+        for j in range(middle, right):
+            y[j, k] = (right - j) / (right - middle)
+    return y
+
+
+def test_mel_weights():
+    """Numbers that are constants and numbers that the run knows."""
+    kinds = [("bands", I64), ("length", I64), ("rate", I64), ("lower", F32), ("upper", F32)]
+    numpy_types = [np.int64] * 3 + [np.float32] * 2
+    g = Graph()
+    g("MelWeightMatrix", *(name for name, _ in kinds), name="y")
+    exe = pliant.compile(g.model([(name, t, []) for name, t in kinds], [("y", F32, [None, None])]))
+    for case in ((8, 16, 8192, 0, 4096), (80, 400, 16000, 0, 8000), (128, 1024, 44100, 20, 20000), (1, 2, 100, 0, 50)):
+        feed = {name: t(v) for (name, _), t, v in zip(kinds, numpy_types, case)}
+        want = mel_weights(*case)
+        np.testing.assert_allclose(exe.run(feed)["y"], want, atol=1e-6)
+        g = Graph()
+        g("MelWeightMatrix", *(g.constant(v) for v in feed.values()), name="y")
+        np.testing.assert_allclose(pliant.compile(g.model([], [("y", F32, [None, None])])).run({})["y"], want, atol=1e-6)
+    with pytest.raises(pliant.Error, match="mel bands"):
+        exe.run({**feed, "bands": np.int64(0)})
+
+
+def test_thousands_of_mel_bands_compile():
+    g = Graph()
+    g("MelWeightMatrix", *(g.constant(v) for v in (np.int64(5000), np.int64(64), np.int64(16000), np.float32(0), np.float32(8000))),
+      name="y")
+    assert pliant.compile(g.model([], [("y", F32, [None, None])])).run({})["y"].shape == (33, 5000)

@@ -74,15 +74,14 @@ Result<Values> hamming(Conversion& c) { return window(c, "hamming"); }
 Result<Values> blackman(Conversion& c) { return window(c, "blackman"); }
 
 Result<Values> mel_weights(Conversion& c) {
-  std::vector<double> lower = TRY(c.const_reals(3, "the lower edge")), upper = TRY(c.const_reals(4, "the upper edge"));
-  if (lower.size() != 1 || upper.size() != 1) return c.fail("wrong-count", "the edges must be single numbers");
-  Attrs attrs{{"bins", TRY(c.const_int(0, "the number of bins"))},
-              {"dft_length", TRY(c.const_int(1, "the length"))},
-              {"sample_rate", TRY(c.const_int(2, "the sample rate"))},
-              {"lower", lower[0]},
-              {"upper", upper[0]},
+  Attrs attrs{{"bands", TRY(c.dim(0, "the number of bins"))},
+              {"dft_length", TRY(c.dim(1, "the length"))},
               {"to", TRY(c.dtype_attr("output_datatype", DType::F32))}};
-  return Values{TRY(c.append("array.mel_weights", std::move(attrs), {}))};
+  Values numbers;
+  for (size_t k = 2; k < 5; ++k)
+    numbers.push_back(
+        TRY(c.reshape(TRY(c.one_element(c.in(k), "the sample rate or an edge has {a} elements, not one")), {})));
+  return Values{TRY(c.append("array.mel_weights", std::move(attrs), numbers))};
 }
 
 }  // namespace
@@ -94,7 +93,7 @@ Rows signal_rows() {
       {"HannWindow", 17, 1, &hann, shape_input(0)},
       {"HammingWindow", 17, 1, &hamming, shape_input(0)},
       {"BlackmanWindow", 17, 1, &blackman, shape_input(0)},
-      {"MelWeightMatrix", 17, 5, &mel_weights},
+      {"MelWeightMatrix", 17, 5, &mel_weights, shape_input(0) | shape_input(1)},
   };
 }
 
