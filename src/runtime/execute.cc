@@ -161,6 +161,7 @@ pliant_status Executor::call_extern(const PreparedOp& op, PreparedList& list, in
   state_.list_memory.limit = state_.budget.left() + state_.budget.lists;
   const pliant_status status = model_.externs[op.index]->function(call);
   state_.budget.lists = state_.list_memory.used;
+  if (status != PLIANT_OK) PLIANT_TRY(poll());  // what an ended call could not have is no fault
   PLIANT_TRY(status);
   for (size_t i = 0; i < desc.result_slots.size(); ++i) slots[desc.result_slots[i]] = results[i];
   return PLIANT_OK;

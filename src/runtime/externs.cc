@@ -61,14 +61,26 @@ pliant_status ExternCall::require_output(size_t i, DType dtype, uint64_t count) 
 void* ExternCall::room_bytes(uint64_t count, uint64_t each) {
   uint64_t bytes;
   const bool overflow = __builtin_mul_overflow(count, each, &bytes) || bytes > (uint64_t{1} << 46);
+  const uint64_t had = workspace->committed();
+  const uint32_t generation = workspace->generation();
   // The first room may move the empty workspace; later ones find it large enough or grow it in place.
   if (overflow || workspace->commit(workspace_used + bytes + kAlignment, workspace_used > 0) != PLIANT_OK) {
     fault("no memory for %" PRIu64 " temporary values", count);
     return nullptr;
   }
-  void* p = workspace->base() + workspace_used;
+  std::byte* p = workspace->base() + workspace_used;
   workspace_used += round_up(bytes, kAlignment);
-  return p;
+  const uint64_t first = workspace->generation() == generation ? had : 0;
+  return touch(workspace->base() + first, workspace->base() + workspace_used) == PLIANT_OK ? p : nullptr;
+}
+
+// New pages one after the other: writes that go to many places would meet many of them in one turn, and a huge one can take
+// milliseconds.
+pliant_status ExternCall::touch(std::byte* begin, std::byte* end) const {
+  constexpr int64_t kPage = 4096, kWorkOfOnePage = 512;
+  return stop.in_turns((end - begin + kPage - 1) / kPage, kWorkOfOnePage, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) *const_cast<volatile std::byte*>(begin + i * kPage) = std::byte{0};
+  });
 }
 
 AxisSplit split_at(std::span<const int64_t> shape, int64_t axis) {

@@ -34,7 +34,8 @@ struct ExternCall {
   Arena* workspace = nullptr;
   uint64_t workspace_used = 0;
   StopFlag stop{nullptr};  // nothing may take longer than a turn without a look at it
-  // Room for `count` objects until the call returns, 64-byte aligned; null when there is none (the message is set).
+  // Room for `count` objects until the call returns, 64-byte aligned; null when there is none, or the run is to end (the
+  // message is set).
   template <class T>
   T* room(uint64_t count) {
     return static_cast<T*>(room_bytes(count, sizeof(T)));
@@ -46,6 +47,7 @@ struct ExternCall {
 
  private:
   void* room_bytes(uint64_t count, uint64_t each);
+  pliant_status touch(std::byte* begin, std::byte* end) const;
 };
 
 // The most inputs or outputs, results, and list registers either way that a row may have.

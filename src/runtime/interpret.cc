@@ -31,6 +31,8 @@ pliant_status Interpreter::run(uint32_t at) {
   const pliant_status status = run_code();
   if (status != PLIANT_OK) {
     explain(status, model_, *frame_, at_);
+    for (Frame* f = frame_; f != nullptr; f = f->caller)
+      for (uint32_t i = 0; i < f->code->list_count; ++i) state_.abandon(f->lists[i]);
     while (frame_->caller != nullptr) leave();
   }
   return status;

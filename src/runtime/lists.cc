@@ -130,17 +130,24 @@ pliant_status bind_lists(const Model& model, State& state, const pliant_list_inp
   return PLIANT_OK;
 }
 
+pliant_status release_abandoned(State& state) {
+  for (; !state.abandoned.empty(); state.abandoned.pop_back())
+    PLIANT_TRY(state.abandoned.back().clear(StopFlag(state.stop)));
+  return PLIANT_OK;
+}
+
 pliant_status finish_lists(Model& model, State& state, pliant_list** lists) {
   pliant_status status = PLIANT_OK;
   if (lists != nullptr) {
     state.list_memory.limit = state.budget.left() + state.budget.lists;
     status = give_lists(model, state, lists);
     for (size_t i = 0; status != PLIANT_OK && i < model.program.outputs.size(); ++i) {
+      if (lists[i] != nullptr) state.abandon(lists[i]->list);
       pliant_release_list(lists[i]);
       lists[i] = nullptr;
     }
   }
-  for (TensorList& l : state.lists) l.clear();
+  for (TensorList& l : state.lists) state.abandon(l);
   return status;
 }
 

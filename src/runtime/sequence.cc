@@ -96,6 +96,17 @@ void TensorList::clear() {
   delete s;
 }
 
+pliant_status TensorList::clear(StopFlag flag) {
+  constexpr int64_t kWorkOfOneTensor = 64;  // it is far away, and its memory goes back to the heap
+  TurnCounter turns(flag);
+  while (storage_ != nullptr && storage_->references.load(std::memory_order_acquire) == 1 && storage_->used > 0) {
+    if (turns.is_over(kWorkOfOneTensor)) return cancelled();
+    storage_->tensors[--storage_->used].~TensorRef();
+  }
+  clear();
+  return PLIANT_OK;
+}
+
 TensorList::Storage* TensorList::make_storage(uint64_t capacity) {
   auto* s = new (std::nothrow) Storage{{1}, 0, capacity, nullptr};
   if (s == nullptr) return nullptr;

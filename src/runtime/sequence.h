@@ -8,6 +8,7 @@
 
 #include "artifact/dtype.h"
 #include "runtime/memory.h"
+#include "runtime/turns.h"
 
 namespace pliant::runtime {
 
@@ -70,6 +71,8 @@ class TensorList {
   const ListTensor& operator[](uint64_t i) const { return *storage_->tensors[i].get(); }
   TensorRef share(uint64_t i) const { return storage_->tensors[i]; }
   void clear();  // becomes absent
+  // The same in turns: releases tensors that no other version of the list holds, from the last on, until none is left.
+  pliant_status clear(StopFlag flag);
   // Each false, with a message, when there is no memory. `room` is a hint.
   bool make_empty(uint64_t room = 0);
   bool append(TensorRef tensor);

@@ -92,6 +92,23 @@ TEST_F(Lists, what_an_only_version_has_dropped_makes_room) {
   EXPECT_EQ(text(stack), "1 ");
 }
 
+TEST_F(Lists, are_taken_apart_in_turns) {
+  int32_t stop = 1;
+  TensorList a, b;
+  ASSERT_TRUE(a.make_empty());
+  for (int64_t v = 0; v < 5000; ++v) ASSERT_TRUE(a.append(number(v)));
+  b = a;
+  EXPECT_EQ(b.clear(StopFlag(&stop)), PLIANT_OK);  // only a reference
+  EXPECT_EQ(a.size(), 5000u);
+  EXPECT_EQ(a.clear(StopFlag(&stop)), PLIANT_CANCELLED);
+  EXPECT_TRUE(a.is_present());
+  EXPECT_GT(memory_.used, 0u);
+  stop = 0;
+  EXPECT_EQ(a.clear(StopFlag(&stop)), PLIANT_OK);
+  EXPECT_FALSE(a.is_present());
+  EXPECT_EQ(memory_.used, 0u);
+}
+
 TEST_F(Lists, the_limit_holds) {
   memory_.limit = 1024;
   TensorList list;

@@ -55,6 +55,8 @@ class State {
   std::vector<OutputView> outputs;
   std::vector<TensorList> lists;  // the list registers, all absent between runs
   ListMemory list_memory;
+  // What runs that were ended held: taken apart by the next ones, in turns, since that may take longer than a run may go on.
+  std::vector<TensorList> abandoned;
   std::vector<bool> given_lists;  // by input, while they are bound
   std::vector<int64_t> key;       // the run's key-slot values
   // The entry's frame, with room for its parts.
@@ -85,6 +87,12 @@ class State {
   std::vector<std::vector<EpochCache>> epochs;  // of each function
   uint64_t placements = 0;                      // numbers given so far
   std::vector<int64_t> default_shapes;          // room for the shapes of inputs that take their default
+
+  // Empties a list of the run: what may take long is put off where the run is to end.
+  void abandon(TensorList& list) {
+    if (StopFlag(stop).is_set() && list.is_present()) abandoned.push_back(std::move(list));
+    list.clear();
+  }
 
   GrowBlock* take_grow();
   void give_back_grow(GrowBlock* block) { idle_grows.push_back(block); }

@@ -22,7 +22,8 @@ class Run {
 
   pliant_status execute(const pliant_input* inputs, size_t input_count, const RunOptions& options) {
     for (OutputView& v : state_.outputs) v.data = nullptr, v.block = nullptr, v.size.known = false;
-    pliant_status status = bind_lists(model_, state_, options.lists, options.list_count);
+    pliant_status status = release_abandoned(state_);
+    if (status == PLIANT_OK) status = bind_lists(model_, state_, options.lists, options.list_count);
     if (status == PLIANT_OK) status = run(inputs, input_count);
     const pliant_status given = finish_lists(model_, state_, status == PLIANT_OK ? options.list_outputs : nullptr);
     if (status == PLIANT_OK) status = given;

@@ -93,3 +93,17 @@ def test_loops_with_long_iterations(native):
     assert_ends_when_cancelled(exe, {"x": x, "m": np.int64(1), "n": np.array([1 << 44])})
     assert_ends_when_cancelled(exe, {"x": x, "m": np.int64(1 << 62), "n": np.array([1])})
     np.testing.assert_allclose(exe.run({"x": x, "m": np.int64(3), "n": np.array([7])})["y"], 3)
+
+
+def test_long_sequences():
+    # Taking a long list apart takes long itself: the next run does it.
+    for axis, keepdims in ((0, 0), (1, 1)):
+        graph = helper.make_graph([node("SplitToSequence", ["x"], ["y"], axis=axis, keepdims=keepdims)], "g",
+                                  [helper.make_tensor_value_info("x", F, ["a", "b"])],
+                                  [helper.make_tensor_sequence_value_info("y", F, None)])
+        exe = pliant.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10))
+        assert_ends_when_cancelled(exe, {"x": np.zeros((1 << 23, 1)[::-1 if axis else 1], np.float32)})
+        x = np.arange(6, dtype=np.float32).reshape(2, 3)
+        y = exe.run({"x": x})["y"]
+        assert len(y) == x.shape[axis]
+        np.testing.assert_array_equal(y[1], x[1] if axis == 0 else x[:, 1:2])
