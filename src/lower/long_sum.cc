@@ -59,19 +59,30 @@ Dim LongSum::period(size_t level) const {
 
 loop::StmtPtr LongSum::at_level(size_t level, const Loop& l, loop::StmtPtr body) const {
   const Dim step = period(level);
-  if (!is_long_ || ctx_.proves_less_equal(extents_[level], step))
-    return loop::make_for(l.var, l.extent, loop::ForKind::Serial, std::move(body));
-  const Dim blocks = ceildiv(l.extent, step), b = ctx_.index_symbol("sb", blocks);
-  expr::SymbolInfo info;
-  info.name = "first";
-  info.upper = l.extent - 1;
-  const Dim first = ctx_.symbol(std::move(info)), count = min(step, l.extent - first);
-  const Dim i = ctx_.index_symbol(ctx_.info(l.var).name, count);
+  if (!is_long_ || ctx_.proves_less_equal(extents_[level], step)) {
+    // That a loop is short is known to those who read the bounds of its extent.
+    const Dim extent = is_short_ ? min(l.extent, ctx_.constant(block_)) : l.extent;
+    return loop::make_for(l.var, extent, loop::ForKind::Serial, std::move(body));
+  }
+  // What only long sums need is computed where they are, and keeps no register elsewhere.
+  std::vector<std::pair<SymbolId, Dim>> lets;
+  auto once = [&](const char* name, Dim value, expr::SymbolInfo info) {
+    if (value.is_const()) return value;
+    info.name = name;
+    const Dim s = ctx_.symbol(std::move(info));
+    lets.emplace_back(*s.as_symbol(), value);
+    return s;
+  };
+  const Dim size = once("step", step, {.lo = 1, .hi = block_}), blocks = once("blocks", ceildiv(l.extent, size), {});
+  const Dim b = ctx_.index_symbol("sb", blocks), first = ctx_.symbol({.name = "first", .upper = l.extent - 1});
+  const Dim count = min(size, l.extent - first), i = ctx_.index_symbol(ctx_.info(l.var).name, count);
   body = loop::make_for(*i.as_symbol(), count, loop::ForKind::Serial, loop::substitute(body, {{l.var, first + i}}));
   // What the last block leaves is taken by the loop around, or in the end.
-  body = loop::make_block({body, loop::make_if(expr::less(first + step, l.extent), carry())});
-  body = loop::make_let(*first.as_symbol(), b * step, body);
-  return loop::make_for(*b.as_symbol(), blocks, loop::ForKind::Serial, body);
+  body = loop::make_block({body, loop::make_if(expr::less(first + size, l.extent), carry())});
+  body = loop::make_let(*first.as_symbol(), b * size, body);
+  body = loop::make_for(*b.as_symbol(), blocks, loop::ForKind::Serial, body);
+  for (size_t k = lets.size(); k-- > 0;) body = loop::make_let(lets[k].first, lets[k].second, body);
+  return body;
 }
 
 loop::StmtPtr LongSum::loops(const std::vector<Loop>& loops, loop::StmtPtr body, size_t level) const {
@@ -158,6 +169,7 @@ loop::StmtPtr LongSum::versions(const std::function<loop::StmtPtr(const LongSum&
   if (ctx_.proves_less(ctx_.constant(block_), terms())) return with_memory(std::move(in_blocks));
   LongSum plain = *this;
   plain.is_long_ = false;
+  plain.is_short_ = true;
   return with_memory(loop::make_if(long_condition(), std::move(in_blocks), sum(plain)));
 }
 

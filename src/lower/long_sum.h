@@ -73,7 +73,7 @@ class LongSum {
   MemorySums acc_;  // where they are added to the totals: in registers if they are few, else in memory
   int64_t lanes_, block_;
   std::vector<Dim> extents_;
-  bool is_long_ = false;
+  bool is_long_ = false, is_short_ = false;  // known to be longer than a block at times, or never
   std::optional<loop::BufferId> registers_;  // the accumulators that are copied to `acc_` for it
   std::vector<loop::Buffer> memory_;
   loop::StmtPtr gather_, clear_;
