@@ -228,11 +228,43 @@ Status lower_padded_product(const Problem& p, const StageList& list, const Stage
   return ok();
 }
 
+namespace {
+
+// Whether the columns of the outputs run along the factor that is made at run time, which then is turned for every block of
+// rows, while those of the sum itself run along the other one: a sum whose results are stored in another order of axes.
+bool turns_for_outputs(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e) {
+  auto factors = [&](const Epilogue& to) {
+    const Guarded g = split_guard(p.ctx, s.body, s.tensor->combiner, s.tensor->accumulate);
+    if (auto f = make_factors(p, *s.tensor, g.body, to, list.shapes)) return f;
+    const auto groups = split_groups(p, s, to);
+    return groups
+               ? make_factors(p, *groups->stage.tensor, groups->stage.body, groups->epilogue, with_sum(list, *groups).shapes)
+               : std::nullopt;
+  };
+  const auto stored = factors(e), own = factors(no_epilogue(p.ctx, s.tensor));
+  if (!stored || !own || can_pack(p, *stored) || runs_of(p.ctx, *stored) == Runs::AlongColumns) return false;
+  return can_pack(p, *own);
+}
+
+}  // namespace
+
 Result<LoweredNode> lower_contraction(const Problem& p, const StageList& list, size_t root) {
   LoweredNode out;
   Temporaries temporaries;
   TRY(lower_stages_before(p, list, root, temporaries, out));
-  TRY(lower_product(p, list, list.stages[root], *make_epilogue(p.ctx, list, root), temporaries, out));
+  const Stage& s = list.stages[root];
+  const Epilogue e = *make_epilogue(p.ctx, list, root);
+  if (s.is_output || !turns_for_outputs(p, list, s, e)) {
+    TRY(lower_product(p, list, s, e, temporaries, out));
+    return out;
+  }
+  add_temporary(s.tensor, temporaries, out);
+  TRY(lower_product(p, list, s, no_epilogue(p.ctx, s.tensor), temporaries, out));
+  for (size_t i = root + 1; i < list.stages.size(); ++i) {
+    const Stage& after = list.stages[i];
+    if (!after.is_output) add_temporary(after.tensor, temporaries, out);
+    out.kernels.push_back(TRY(lower_single_stage(p, list, after, temporaries)));
+  }
   return out;
 }
 

@@ -28,6 +28,12 @@ std::optional<expr::DimMap> invert_index(expr::Context& ctx, const te::TensorDef
 
 }  // namespace
 
+Epilogue no_epilogue(expr::Context& ctx, const te::Tensor& root) {
+  std::vector<Dim> index;
+  for (SymbolId v : root->index) index.push_back(ctx.symbol_dim(v));
+  return {{expr::make_load(ctx, root->id, root->dtype, index)}, {index}, {root}};
+}
+
 std::optional<Epilogue> make_epilogue(expr::Context& ctx, const StageList& list, size_t root) {
   Epilogue out;
   const te::TensorDef& t = *list.stages[root].tensor;

@@ -10,6 +10,8 @@ struct Epilogue {
   std::vector<std::vector<Dim>> index;  // of each output, over the root's index
   std::vector<te::Tensor> outputs;
 };
+// Nothing but the result of `root`, stored as it is.
+Epilogue no_epilogue(expr::Context& ctx, const te::Tensor& root);
 // Nothing when a stage after `root` is anything else.
 std::optional<Epilogue> make_epilogue(expr::Context& ctx, const StageList& list, size_t root);
 // The loops of `root` replaced by positions.

@@ -235,13 +235,7 @@ std::optional<SlidingPlan> plan_sliding(const Problem& p, const StageList& list,
 
 Result<LoweredKernel> lower_reduce_stage(const Problem& p, const StageList& list, const Stage& s,
                                          const Temporaries& temporaries) {
-  Epilogue alone;
-  std::vector<Dim> index;
-  for (SymbolId v : s.tensor->index) index.push_back(p.ctx.symbol_dim(v));
-  alone.values = {expr::make_load(p.ctx, s.tensor->id, s.tensor->dtype, index)};
-  alone.index = {index};
-  alone.outputs = {s.tensor};
-  return lower_reduce_with(p, list, s, alone, temporaries);
+  return lower_reduce_with(p, list, s, no_epilogue(p.ctx, s.tensor), temporaries);
 }
 
 Result<LoweredKernel> lower_reduce_with(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e,

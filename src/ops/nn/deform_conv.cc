@@ -15,17 +15,22 @@ class DeformConv {
     window_ = TRY(read_window(c_, {x_->shape[2], x_->shape[3]}, {w_->shape[2], w_->shape[3]}));
     TRY(check_sizes());
     const Dim group_in = w_->shape[1], group_out = expr::floordiv(w_->shape[0], group_);
-    const std::vector<Dim> out = window_.output(), shape{x_->shape[0], w_->shape[0], out[0], out[1]};
+    const std::vector<Dim> out = window_.output();
     const Tensor taps = sample_taps();
-    const Tensor sum = c_.te().reduce("deform_conv", shape, {group_in, w_->shape[2], w_->shape[3]}, te::Combiner::Sum,
-                                      [&](const Index& o, const Index& r) {
-                                        const Dim channel =
-                                            group_ == 1 ? r[0] : expr::floordiv(o[1], group_out) * group_in + r[0];
-                                        const Scalar weight = expr::make_cast(work(), (*w_)({o[1], r[0], r[1], r[2]}));
-                                        return (*taps)({o[0], channel, r[1], r[2], o[2], o[3]}) * weight;
-                                      });
-    return std::vector{c_.te().map("y", shape, [&](const Index& i) {
-      Scalar v = (*sum)(i);
+    // A product of points and output channels, in this order of axes.
+    const Tensor sum = c_.te().reduce(
+        "deform_conv", {x_->shape[0], out[0], out[1], w_->shape[0]}, {w_->shape[2], w_->shape[3], group_in},
+        te::Combiner::Sum, [&](const Index& o, const Index& r) {
+          const Dim channel = group_ == 1 ? r[2] : expr::floordiv(o[3], group_out) * group_in + r[2];
+          Index at{o[0], o[1], o[2], r[0], r[1], channel};
+          if (offset_group_ > 1) {
+            const Dim tap = r[0] * w_->shape[3] + r[1];
+            at = {o[0], o[1], o[2], tap, expr::floordiv(channel, per_offset()), expr::mod(channel, per_offset())};
+          }
+          return (*taps)(at)*expr::make_cast(work(), (*w_)({o[3], r[2], r[0], r[1]}));
+        });
+    return std::vector{c_.te().map("y", {x_->shape[0], w_->shape[0], out[0], out[1]}, [&](const Index& i) {
+      Scalar v = (*sum)({i[0], i[2], i[3], i[1]});
       if (c_.has(3)) v = v + expr::make_cast(work(), (*c_.in(3))({i[1]}));
       return expr::make_cast(x_->dtype, v);
     })};
@@ -64,17 +69,17 @@ class DeformConv {
     return ok();
   }
 
-  // What the offsets decide is the same for all channels of a group: [batch, group of offsets, tap, output].
+  // What the offsets decide is the same for all channels of a group: [batch, group of offsets, output, tap].
   std::vector<Dim> points() const {
     const std::vector<Dim> out = window_.output();
-    return {x_->shape[0], c_.dim(offset_group_), tap_count(), out[0], out[1]};
+    return {x_->shape[0], c_.dim(offset_group_), out[0], out[1], tap_count()};
   }
   // Where a point of `points` reads along an axis.
   Scalar position(const Index& i, size_t axis) const {
-    const Dim tap[2] = {expr::floordiv(i[2], w_->shape[3]), expr::mod(i[2], w_->shape[3])};
-    const Dim channel = (i[1] * tap_count() + i[2]) * 2 + static_cast<int64_t>(axis);
-    return number(work(), window_.axes[axis].position(i[axis + 3], tap[axis])) +
-           expr::make_cast(work(), (*offset_)({i[0], channel, i[3], i[4]}));
+    const Dim tap[2] = {expr::floordiv(i[4], w_->shape[3]), expr::mod(i[4], w_->shape[3])};
+    const Dim channel = (i[1] * tap_count() + i[4]) * 2 + static_cast<int64_t>(axis);
+    return number(work(), window_.axes[axis].position(i[axis + 2], tap[axis])) +
+           expr::make_cast(work(), (*offset_)({i[0], channel, i[2], i[3]}));
   }
 
   // One of the four elements around a position: its place in the plane, -1 outside, and its weight.
@@ -108,26 +113,31 @@ class DeformConv {
     return out;
   }
 
-  // What each tap reads of each channel: [batch, channel, tap's row and column, output].
+  // What each tap reads of each channel, from a copy in which the channels of a position lie together: [batch, output, tap's
+  // row and column, channel], with several groups of offsets [batch, output, tap, group, channel of it].
   Tensor sample_taps() {
     const Corner corners[] = {corner(0, 0), corner(0, 1), corner(1, 0), corner(1, 1)};
-    const std::vector<Dim> out = window_.output();
-    const std::vector<Dim> shape{x_->shape[0], x_->shape[1], w_->shape[2], w_->shape[3], out[0], out[1]};
     const Dim width = x_->shape[3];
+    const Tensor planes = c_.te().map("planes", {x_->shape[0], x_->shape[2], x_->shape[3], x_->shape[1]},
+                                      [&](const Index& i) { return (*x_)({i[0], i[3], i[1], i[2]}); });
+    const std::vector<Dim> out = window_.output();
+    std::vector<Dim> shape{x_->shape[0], out[0], out[1], w_->shape[2], w_->shape[3], per_offset()};
+    if (offset_group_ > 1) shape = {x_->shape[0], out[0], out[1], tap_count(), c_.dim(offset_group_), per_offset()};
     return c_.te().map("taps", shape, [&](const Index& i) {
-      const Dim which = offset_group_ == 1 ? c_.dim(0) : expr::floordiv(i[1], per_offset());
-      const Dim tap = i[2] * w_->shape[3] + i[3];
-      const Index point{i[0], which, tap, i[4], i[5]};
+      const bool grouped = offset_group_ > 1;
+      const Dim which = grouped ? i[4] : c_.dim(0), tap = grouped ? i[3] : i[3] * w_->shape[3] + i[4];
+      const Dim channel = which * per_offset() + i[5];
+      const Index point{i[0], which, i[1], i[2], tap};
       Scalar sum;
       for (const Corner& corner : corners) {
         const Scalar element = (*corner.element)(point);
-        const Dim e = expr::max(expr::value(element), c_.dim(0));
-        const Scalar v = expr::make_cast(work(), (*x_)({i[0], i[1], expr::floordiv(e, width), expr::mod(e, width)}));
+        const Dim e = expr::value(element);
+        const Scalar v = expr::make_cast(work(), (*planes)({i[0], expr::floordiv(e, width), expr::mod(e, width), channel}));
         const Scalar term = expr::make_select(greater_equal(element, constant_like(element, 0)), v * (*corner.weight)(point),
                                               constant_like(v, 0));
         sum = sum ? sum + term : term;
       }
-      if (c_.has(4)) sum = sum * expr::make_cast(work(), (*c_.in(4))({i[0], which * tap_count() + tap, i[4], i[5]}));
+      if (c_.has(4)) sum = sum * expr::make_cast(work(), (*c_.in(4))({i[0], which * tap_count() + tap, i[1], i[2]}));
       return sum;
     });
   }
