@@ -84,6 +84,11 @@ Dim select(Scalar cond, Dim then, Dim otherwise) {
 
 Scalar logical_or(Scalar a, Scalar b) { return expr::make_binary(expr::BinaryOp::Or, a, b); }
 
+// Where a stride is 0 or 1: what a run's steps are declared to be.
+Scalar is_step(expr::Context& ctx, Dim stride) {
+  return expr::logical_and(expr::less_equal(ctx.constant(0), stride), expr::less_equal(stride, ctx.constant(1)));
+}
+
 // What is decided about a nest before its runs.
 struct Merged {
   std::vector<Dim> extents;  // of the loops outside the last; 1 where merged
@@ -107,10 +112,11 @@ Merged merge(expr::Context& ctx, const Nest& nest, const std::vector<Offset>& of
     for (size_t k = 0; k < offsets.size(); ++k) {
       const Dim stride = offsets[k].strides[j];
       if (!(stride == m.steps[k] * inner)) goes_on = expr::logical_and(goes_on, expr::equal(stride, m.steps[k] * inner));
-      if (!(stride == inner)) steps = expr::logical_and(steps, expr::less_equal(stride, ctx.constant(1)));
+      if (!(stride == inner)) steps = expr::logical_and(steps, is_step(ctx, stride));
     }
-    Scalar one = expr::equal(inner, ctx.constant(1));
-    Scalar joins = logical_or(expr::equal(extent, ctx.constant(1)), logical_or(goes_on, expr::logical_and(one, steps)));
+    // A run of one element takes the strides of this loop for its steps.
+    Scalar begins = expr::logical_and(expr::equal(inner, ctx.constant(1)), steps);
+    Scalar joins = logical_or(expr::equal(extent, ctx.constant(1)), logical_or(goes_on, begins));
     whole = lets.add("whole",
                      select(expr::logical_and(expr::equal(whole, ctx.constant(1)), joins), ctx.constant(1), ctx.constant(0)),
                      0, 1);
@@ -120,7 +126,7 @@ Merged merge(expr::Context& ctx, const Nest& nest, const std::vector<Offset>& of
     for (size_t k = 0; k < offsets.size(); ++k) {
       const Dim stride = offsets[k].strides[j];
       if (stride == inner && m.steps[k].is_const(1)) continue;
-      m.steps[k] = lets.add("step", select(expr::logical_and(joined, one), stride, m.steps[k]), 0, 1);
+      m.steps[k] = lets.add("step", select(expr::logical_and(joined, begins), stride, m.steps[k]), 0, 1);
     }
     inner = inner * extent;
   }

@@ -21,9 +21,11 @@ Dim from_start(expr::Context& ctx, Dim bound, Dim size, Dim low, Dim high) {
   }
   if (ctx.proves_less_equal(ctx.constant(0), bound)) return bound;
   if (ctx.proves_less(bound, ctx.constant(0))) return bound + size;
-  // size - 1 or size - 2: where it is negative, counting from the end stays at or below 0, which clamping gives as well.
+  // size - 1, and size - 2 where 0 is the lowest: where it is negative, counting from the end stays at or below the lowest,
+  // which clamping gives as well.
   Dim distance = size - bound;
-  if (distance.is_const() && distance.const_value() >= 0 && distance.const_value() <= 2) return bound;
+  if (distance.is_const() && distance.const_value() >= 0 && distance.const_value() <= (low.is_const(0) ? 2 : 1))
+    return bound;
   // bound + size where bound < 0: max(min(bound, 0), -1) is -1 there and 0 elsewhere.
   return bound - size * expr::max(expr::min(bound, ctx.constant(0)), ctx.constant(-1));
 }
@@ -40,7 +42,7 @@ Part part_of(expr::Context& ctx, Dim start, Dim end, Dim size, int64_t step) {
     Dim e = at_most(ctx, at_least(ctx, from_start(ctx, end, size, zero, size), zero), size);
     return {s, expr::ceildiv(at_least(ctx, e - s, zero), step), step};
   }
-  Dim s = at_most(ctx, at_least(ctx, from_start(ctx, start, size, zero, last), zero), last);
+  Dim s = at_most(ctx, at_least(ctx, from_start(ctx, start, size, minus_one, last), minus_one), last);
   Dim e = at_most(ctx, at_least(ctx, from_start(ctx, end, size, minus_one, last), minus_one), last);
   return {s, expr::ceildiv(at_least(ctx, s - e, zero), -step), step};
 }
@@ -89,7 +91,9 @@ OpDef op_array_slice() {
           .samples = {"f32[M,N] M=5 N=6 starts=[1,-3] ends=[9223372036854775807,-1] axes=[0,1]",
                       "f32[M] M=7 starts=[-1] ends=[-9223372036854775807] axes=[0] steps=[-2]",
                       "i64[M,4] M=5 starts=[0] ends=[M-1] axes=[0]", "f32[M] M=6 starts=[1] ends=[20] axes=[-1] steps=[3]",
-                      "f32[M,N] M=4 N=3 starts=[N-M] ends=[M] axes=[0]", "f32[4] starts=[3] ends=[1] axes=[0]"}};
+                      "f32[M,N] M=4 N=3 starts=[N-M] ends=[M] axes=[0]", "f32[4] starts=[3] ends=[1] axes=[0]",
+                      "f32[M] M=5 starts=[-9] ends=[-9223372036854775807] axes=[0] steps=[-1]",
+                      "f32[M] M=5 starts=[-1] ends=[M-2] axes=[0] steps=[-1]"}};
 }
 
 }  // namespace pliant::ops
