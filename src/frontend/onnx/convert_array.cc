@@ -75,7 +75,7 @@ Result<std::vector<Dim>> all_pads(Conversion& c, const std::vector<Dim>& pads, c
     return c.fail("wrong-count",
                   std::to_string(axes.size() * 2) + " pads are needed but " + std::to_string(pads.size()) + " given");
   }
-  std::vector<Dim> out(rank * 2, c.num(0));
+  std::vector<Dim> out(rank * 2, c.num(0)), named(rank, c.num(0));
   for (size_t i = 0; i < axes.size(); ++i) {
     Dim axis = axes[i];
     if (axis.is_const()) {
@@ -88,9 +88,16 @@ Result<std::vector<Dim>> all_pads(Conversion& c, const std::vector<Dim>& pads, c
     }
     for (size_t a = 0; a < rank; ++a) {
       Dim here = is_zero(axis - static_cast<int64_t>(a), c.ctx());
+      named[a] = named[a] + here;
       out[a] = out[a] + here * pads[i];
       out[rank + a] = out[rank + a] + here * pads[axes.size() + i];
     }
+  }
+  for (size_t a = 0; a < rank; ++a) {
+    if (named[a].is_const() && named[a].const_value() > 1)
+      return c.fail("axis-repeated", "axis " + std::to_string(a) + " is padded twice");
+    if (axes.size() > 1)
+      c.require_less_equal(named[a], c.num(1), "axis " + std::to_string(a) + " is named {a} times among the axes to pad");
   }
   return out;
 }

@@ -254,7 +254,8 @@ Result<Values> tile(Conversion& c) {
 Result<Values> transpose(Conversion& c) {
   std::vector<int64_t> perm;
   for (int64_t i = c.rank(0); i-- > 0;) perm.push_back(i);
-  return Values{TRY(c.append("array.transpose", Attrs{{"perm", c.ints_attr("perm", perm)}}, {c.in(0)}))};
+  perm = TRY(c.axes(c.ints_attr("perm", perm), c.rank(0)));
+  return Values{TRY(c.append("array.transpose", Attrs{{"perm", perm}}, {c.in(0)}))};
 }
 
 // How many numbers lie between start and limit. Integers are sizes; floats are divided in f64 and the count read back.

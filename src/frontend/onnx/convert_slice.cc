@@ -61,6 +61,20 @@ Result<std::vector<Dim>> per_axis(Conversion& c, ValueId values, ValueId axes, i
   return c.read_dims(all, what);
 }
 
+// No axis is named twice: of two bounds one would be lost.
+Status require_different(Conversion& c, ValueId axes) {
+  if (c.shape_of(axes)[0].is_const(1)) return ok();
+  const std::vector<Dim> rank{c.num(c.rank(0))};
+  ValueId zeros = TRY(c.append("array.full", Attrs{{"shape", rank}}, {c.scalar(DType::I64, 0)}));
+  ValueId ones = TRY(c.append("array.full", Attrs{{"shape", c.shape_of(axes)}}, {c.scalar(DType::I64, 1)}));
+  Attrs attrs{{"axis", int64_t{0}}, {"reduction", "add"}};
+  ValueId named = TRY(c.append("array.scatter_elements", std::move(attrs), {zeros, axes, ones}));
+  std::vector<Dim> counts = TRY(c.read_dims(named, "the axes"));
+  for (size_t a = 0; a < counts.size(); ++a)
+    c.require_less_equal(counts[a], c.num(1), "axis " + std::to_string(a) + " is named {a} times among the axes to slice");
+  return ok();
+}
+
 // The first position and the number of positions that Python's rule gives for any step.
 struct Positions {
   Dim first, count;
@@ -86,6 +100,7 @@ Result<Values> slice_at_run_time(Conversion& c) {
   ValueId axes = kNoValue;
   if (c.has(3)) {
     axes = TRY(c.cast(c.in(3), DType::I64));
+    TRY(require_different(c, axes));
   } else {
     axes = TRY(c.append("array.iota", Attrs{{"shape", c.shape_of(c.in(1))}, {"axis", int64_t{0}}, {"to", DType::I64}}, {}));
   }

@@ -186,10 +186,12 @@ Folded fold_slice(Conversion& c) {
   auto b = slice_bounds(c);
   if (k == nullptr || !b) return std::nullopt;
   Known out = *k;
+  std::vector<bool> named(k->shape.size(), false);
   for (size_t i = 0; i < b->starts.size(); ++i) {
     auto axis = wrap_axis(b->axes[i], out.shape.size());
-    if (!axis) return std::nullopt;
+    if (!axis || named[static_cast<size_t>(*axis)]) return std::nullopt;
     size_t a = static_cast<size_t>(*axis);
+    named[a] = true;
     out = take(out, a, slice_positions(b->starts[i], b->ends[i], b->steps[i], out.shape[a]));
   }
   return one(std::move(out));

@@ -25,6 +25,8 @@ Tensors compute(DefineContext& c) {
   std::vector<Dim> shape = x->shape;
   for (size_t k = 0; k < axes.size(); ++k) {
     size_t a = TRY(c.axis(axes[k], x->rank()));
+    for (const Part& p : parts)
+      if (p.axis == a) return c.fail("axis-repeated", "axis " + std::to_string(axes[k]) + " is named twice");
     Dim in = x->shape[a], out = wanted[k];
     TRY(c.require_less_equal(c.dim(0), out, "a size"));
     if (!ctx.proves_less_equal(c.dim(0), out)) out = expr::max(out, c.dim(0));

@@ -14,6 +14,8 @@ Tensors compute(DefineContext& c) {
   std::vector<size_t> from;
   std::vector<bool> used(perm.size(), false);
   for (int64_t p : perm) {
+    // Passes read the list as it stands.
+    if (p < 0) return c.fail("axis-out-of-range", "perm counts axis " + std::to_string(p) + " from the end");
     size_t a = TRY(c.axis(p, x->rank()));
     if (used[a]) return c.fail("bad-attribute", "perm names axis " + std::to_string(a) + " twice");
     used[a] = true;
@@ -32,7 +34,7 @@ Tensors compute(DefineContext& c) {
 OpDef op_array_transpose() {
   return {.name = "array.transpose",
           .doc = "Output axis k is axis perm[k] of the input.",
-          .attrs = {required_attr("perm", AttrKind::Ints, "the order of the axes")},
+          .attrs = {required_attr("perm", AttrKind::Ints, "the order of the axes, which count from 0")},
           .compute = compute,
           .samples = {"f32[M,N] M=3 N=5 perm=[1,0]", "i64[A,B,C,D] A=2 B=3 C=1 D=4 perm=[0,2,1,3]",
                       "f16[A,B,C] A=2 B=3 C=2 perm=[2,0,1]"}};
