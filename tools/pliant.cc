@@ -29,7 +29,7 @@ void add_run_options(CLI::App& app, RunArgs& a) {
   app.add_option("--shape", a.shapes, "'data=1x3x224x224;4x3x224x224': alternatives run one after the other");
   app.add_option("--dim", a.dims, "values of symbols, once for each shape: batch=1,seq=37");
   app.add_option("--threads", a.threads, "0: as many as this process may use")->check(CLI::NonNegativeNumber);
-  app.add_option("--seed", a.seed, "of random inputs");
+  app.add_option("--seed", a.seed, "of random inputs and of the random numbers that the model draws");
   app.add_flag("--check-memory", a.check_memory,
                "put zones around all memory and look at them after each kernel; slow, for finding faults of pliant");
   add_compile_options(app, a.compile, false);

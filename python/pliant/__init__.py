@@ -4,6 +4,8 @@
     exe.run({"data": x})                    # dict of name -> numpy array
     exe.save("model.pliant")                # pliant.load("model.pliant") needs no compiler
 """
+import itertools
+import operator
 import os
 import sys
 from typing import NamedTuple, Optional, Tuple, Union
@@ -64,8 +66,9 @@ class Executable:
     """A loaded model. `run` and calling it are safe from several threads at once; `set_input` and `get_output` keep one
     set of values in the object and belong to one thread."""
 
-    def __init__(self, core):
+    def __init__(self, core, seed=None):
         self._core = core
+        self._seed, self._seeded_runs = seed, itertools.count()
         self.inputs = _infos(core.inputs())
         self.outputs = _infos(core.outputs())
         self._known = {info.name: info for info in self.inputs}
@@ -103,7 +106,13 @@ class Executable:
             raise InputError(f"input '{name}' is a {kind}: expected a list of arrays, got {type(value)}")
         return [self._prepare(name, element) for element in value]
 
-    def _run(self, feed, memory_limit=0):
+    def _run_seed(self, seed):
+        """What the run's random numbers follow from, as the extension takes it; None: nothing that another run has."""
+        if seed is None and self._seed is not None:
+            seed = operator.index(self._seed) * 0x9E3779B97F4A7C15 + next(self._seeded_runs)
+        return None if seed is None else operator.index(seed) % 2**64
+
+    def _run(self, feed, memory_limit=0, seed=None):
         lists, tensors = {}, {}
         for name, value in feed.items():
             if name in self._known and self._known[name].kind != "tensor":
@@ -111,7 +120,7 @@ class Executable:
             else:
                 tensors[name] = self._prepare(name, value)
         rows = self._core.run(list(tensors), [array for array, _ in tensors.values()], [code for _, code in tensors.values()],
-                              list(lists), list(lists.values()), memory_limit)
+                              list(lists), list(lists.values()), memory_limit, self._run_seed(seed))
         return [self._value(info, row) for info, row in zip(self.outputs, rows)]
 
     @staticmethod
@@ -122,17 +131,18 @@ class Executable:
             return None
         return _array(row[0]) if info.kind == "optional" else [_array(element) for element in row]
 
-    def run(self, inputs=None, *, memory_limit=None):
+    def run(self, inputs=None, *, memory_limit=None, seed=None):
         """Runs once. With a dict (or a sequence in the inputs' order): returns a dict of output name -> numpy array. Without:
         uses what `set_input` gave and keeps the outputs for `get_output`.
         Sequences are lists of arrays, both ways, and an optional without a value is None.
-        A run that needs more than `memory_limit` bytes of intermediate tensors and outputs ends with a MemoryLimitError."""
+        A run that needs more than `memory_limit` bytes of intermediate tensors and outputs ends with a MemoryLimitError.
+        Runs of one artifact with the same `seed` draw the same random numbers where the model gives none of its own."""
         if inputs is None:
-            self._got = self._run(self._set, memory_limit or 0)
+            self._got = self._run(self._set, memory_limit or 0, seed)
             return None
         if not isinstance(inputs, dict):
             inputs = self._named(inputs)
-        return dict(zip((info.name for info in self.outputs), self._run(inputs, memory_limit or 0)))
+        return dict(zip((info.name for info in self.outputs), self._run(inputs, memory_limit or 0, seed)))
 
     def __call__(self, *inputs, **named):
         """Positional inputs, in the model's order, or by name; returns the list of outputs."""
@@ -186,7 +196,8 @@ def _show_progress(stage, fraction):
 
 
 def compile(model, *, target="native", precision="fp32", opt_level=3, threads=None, shapes=None, bounds=None, likely=None,
-            native_loops=True, memory_limit=None, dump_dir=None, check_passes=False, check_memory=False, progress=None):
+            native_loops=True, memory_limit=None, seed=None, dump_dir=None, check_passes=False, check_memory=False,
+            progress=None):
     """Compiles a model for every shape and loads it.
 
     model      a path (.onnx, or .ir: a module in the text of the graph IR), the bytes of an ONNX model, or an
@@ -200,6 +211,7 @@ def compile(model, *, target="native", precision="fp32", opt_level=3, threads=No
     likely     {"batch": [1, 4]}: values to make fast
     native_loops  False runs every loop as bytecode, for comparisons
     memory_limit  bytes that one run may use, as for `load`
+    seed       of the random numbers of the runs, as for `load`
     check_memory  as for `load`
     progress   True, False, or None: on a terminal
     """
@@ -222,13 +234,15 @@ def compile(model, *, target="native", precision="fp32", opt_level=3, threads=No
     finally:
         if show:
             sys.stderr.write("\r\x1b[K")
-    return Executable(core)
+    return Executable(core, seed)
 
 
-def load(path, threads=None, memory_limit=None, huge_pages=None, check_memory=False):
+def load(path, threads=None, memory_limit=None, huge_pages=None, seed=None, check_memory=False):
     """Loads an artifact. Runs that need more than `memory_limit` bytes of intermediate tensors and outputs end with a
     MemoryLimitError. `huge_pages`: True copies the weights to memory on huge pages, False uses them in the mapped file, which
     processes share; by default those of 1 MiB to 256 MiB are copied.
+    With a `seed` the first, second … run draw the same random numbers whenever the artifact is loaded; without one all draw
+    others.
     `check_memory` is for finding faults of ours: runs are slow and end with a RunError that names the kernel where one writes
     outside its buffers; what is read before anything wrote it is no number."""
-    return Executable(_core.Executable(os.fspath(path), threads or 0, memory_limit or 0, huge_pages, check_memory))
+    return Executable(_core.Executable(os.fspath(path), threads or 0, memory_limit or 0, huge_pages, check_memory), seed)

@@ -91,7 +91,8 @@ NB_MODULE(_core, m) {
       .def("outputs", &Executable::outputs)
       .def("info", &Executable::info)
       .def("stats", &Executable::stats)
-      .def("run", &Executable::run, "names"_a, "arrays"_a, "dtypes"_a, "list_names"_a, "lists"_a, "memory_limit"_a)
+      .def("run", &Executable::run, "names"_a, "arrays"_a, "dtypes"_a, "list_names"_a, "lists"_a, "memory_limit"_a,
+           "seed"_a.none())
       .def("cancel", &Executable::cancel)
       .def("save", &Executable::save, "path"_a);
   m.def(

@@ -211,7 +211,8 @@ nb::dict Executable::stats() const {
 }
 
 nb::list Executable::run(const std::vector<std::string>& names, nb::list arrays, const std::vector<int>& dtypes,
-                         const std::vector<std::string>& list_names, nb::list lists, uint64_t memory_limit) const {
+                         const std::vector<std::string>& list_names, nb::list lists, uint64_t memory_limit,
+                         std::optional<uint64_t> seed) const {
   size_t count = names.size();
   HeldTensors tensors(count);
   for (size_t i = 0; i < count; ++i) {
@@ -238,6 +239,7 @@ nb::list Executable::run(const std::vector<std::string>& names, nb::list arrays,
   options.struct_size = sizeof(options);
   options.stop = &stop;
   options.memory_limit = memory_limit;
+  options.seed = seed ? &*seed : nullptr;
   options.lists = list_inputs.data();
   options.list_count = list_inputs.size();
   options.list_outputs = outputs.lists.data();

@@ -54,7 +54,8 @@ class Executable {
   // (array, dtype). Outputs come as (array, dtype), bf16 as u16, or as None or lists of those. `memory_limit` of 0: as
   // loaded.
   nanobind::list run(const std::vector<std::string>& names, nanobind::list arrays, const std::vector<int>& dtypes,
-                     const std::vector<std::string>& list_names, nanobind::list lists, uint64_t memory_limit) const;
+                     const std::vector<std::string>& list_names, nanobind::list lists, uint64_t memory_limit,
+                     std::optional<uint64_t> seed) const;
   void cancel() const { pliant_cancel(model_.get()); }
   void save(const std::string& path) const;
 

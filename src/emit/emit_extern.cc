@@ -8,7 +8,7 @@ Status Emitter::emit_extern(const Node& n, const ops::OpDef& op) {
   artifact::ExternDesc x;
   x.symbol = op.kernel.symbol;
   x.where = describe(n.loc);
-  DType first = f_.tensor_type(n.inputs[0]).dtype;
+  const DType first = n.inputs.empty() ? DType::F32 : f_.tensor_type(n.inputs[0]).dtype;
   te::Builder builder(ctx_);
   std::vector<te::Tensor> inputs;
   for (ValueId v : n.inputs) {

@@ -10,6 +10,7 @@
 
 #include "graph/content_hash.h"
 #include "passes/pass.h"
+#include "passes/rewrite/region_facts.h"
 #include "passes/rewrite/sweep.h"
 
 namespace pliant::passes {
@@ -78,6 +79,7 @@ class Cse {
 
   Sweep::Action visit(const Node& n) {
     if (n.outputs.empty() || !n.regions.empty()) return Sweep::Action::Keep;
+    if (gives_other_each_time(n)) return Sweep::Action::Keep;
     size_t hash = hash_node(n);
     auto [begin, end] = seen_.equal_range(hash);
     for (auto it = begin; it != end; ++it) {

@@ -12,6 +12,7 @@
 #include "passes/rewrite/constants.h"
 #include "passes/rewrite/known.h"
 #include "passes/rewrite/liveness.h"
+#include "passes/rewrite/region_facts.h"
 #include "passes/rewrite/sweep.h"
 
 namespace pliant::passes {
@@ -36,6 +37,7 @@ bool repeats_elements(const std::string& op) {
 // A sequence of random numbers is not a constant to its reader, and what a fused group or a control node holds is not looked
 // at.
 bool may_fold(const Node& n) {
+  if (gives_other_each_time(n)) return false;
   return n.op != "core.const" && n.op != "core.read_dims" && n.op != "nn.random" && n.regions.empty() && !n.outputs.empty();
 }
 

@@ -219,7 +219,7 @@ pliant_status pliant_run_with(pliant_model* model, const pliant_input* inputs, s
   }
   return pliant::runtime::run_model(
       *model, inputs, input_count, outputs,
-      {o.stop, o.memory_limit > 0 ? o.memory_limit : model->memory_limit, o.lists, o.list_count, o.list_outputs});
+      {o.stop, o.memory_limit > 0 ? o.memory_limit : model->memory_limit, o.lists, o.list_count, o.list_outputs, o.seed});
 }
 void pliant_cancel(pliant_model* model) {
   if (model != nullptr) model->cancel();

@@ -153,6 +153,7 @@ pliant_status Executor::call_extern(const PreparedOp& op, PreparedList& list, in
   call.where = desc.where.c_str();
   call.workspace = &state_.workspace;
   call.stop = StopFlag(state_.stop);
+  call.random_keys = &state_.random_keys;
   for (size_t i = 0; i < desc.list_inputs.size(); ++i) list_inputs[i] = &lists[desc.list_inputs[i]];
   for (size_t i = 0; i < desc.list_outputs.size(); ++i) list_outputs[i] = &lists[desc.list_outputs[i]];
   call.list_inputs = {list_inputs, desc.list_inputs.size()};

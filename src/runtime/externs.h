@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "artifact/dtype.h"
+#include "runtime/random_keys.h"
 #include "runtime/sequence.h"
 #include "runtime/turns.h"
 
@@ -34,6 +35,7 @@ struct ExternCall {
   Arena* workspace = nullptr;
   uint64_t workspace_used = 0;
   StopFlag stop{nullptr};  // nothing may take longer than a turn without a look at it
+  RandomKeys* random_keys = nullptr;
   // Room for `count` objects until the call returns, 64-byte aligned; null when there is none, or the run is to end (the
   // message is set).
   template <class T>

@@ -227,6 +227,9 @@ typedef struct pliant_run_options {
    * released with pliant_release_list; NULL where the output is a tensor, and after a failure. The pliant_output of such an
    * output is left alone. */
   pliant_list** list_outputs;
+  /* Of the random numbers that the model draws without a seed of its own: equal seeds give equal numbers, whatever the
+   * number of threads. NULL: numbers that no other run of the process gets. */
+  const uint64_t* seed;
 } pliant_run_options;
 /* As pliant_run. `options` may be NULL. */
 PLIANT_API pliant_status pliant_run_with(pliant_model* model, const pliant_input* inputs, size_t input_count,

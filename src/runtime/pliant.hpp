@@ -135,6 +135,7 @@ struct LoadOptions {
 struct RunOptions {
   int32_t* stop = nullptr;    // the run ends soon after another thread makes this not 0
   uint64_t memory_limit = 0;  // 0: as loaded
+  std::optional<uint64_t> seed;  // of the random numbers that the model draws; none: others in each run
 };
 
 class Model {
@@ -178,6 +179,7 @@ class Model {
     raw_options.struct_size = sizeof raw_options;
     raw_options.stop = options.stop;
     raw_options.memory_limit = options.memory_limit;
+    raw_options.seed = options.seed ? &*options.seed : nullptr;
     const pliant_status status =
         pliant_run_with(model_.get(), raw.data(), raw.size(), outs.data(), outs.size(), &raw_options);
     if (status != PLIANT_OK) return Status::from(status);

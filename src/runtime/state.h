@@ -8,6 +8,7 @@
 #include "runtime/memory.h"
 #include "runtime/plan.h"
 #include "runtime/planner.h"
+#include "runtime/random_keys.h"
 #include "runtime/sequence.h"
 
 namespace pliant::runtime {
@@ -78,6 +79,7 @@ class State {
   // Of the run in flight where memory is checked, and the scratch memory of the call that was resolved last.
   Guards* guards = nullptr;
   std::vector<uint64_t> scratch_pieces;
+  RandomKeys random_keys;
   // Not 0 once the run is to end: the caller's flag, or `own_stop`.
   int32_t own_stop = 0;
   int32_t* stop = &own_stop;

@@ -197,6 +197,7 @@ pliant_status run_model(Model& model, const pliant_input* inputs, size_t input_c
   state.given_outputs = outputs;
   state.budget = {};
   state.budget.limit = options.memory_limit;
+  state.random_keys = {options.seed != nullptr ? *options.seed : fresh_seed()};
   const pliant_status status = Run(model, state).execute(inputs, input_count, options);
   uint64_t peak = model.peak_bytes.load(std::memory_order_relaxed);
   while (peak < state.budget.arena && !model.peak_bytes.compare_exchange_weak(peak, state.budget.arena)) {

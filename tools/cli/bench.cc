@@ -33,7 +33,7 @@ Result<Timing> measure(const Session& session, const Inputs& inputs, const Bench
   Outputs outputs(session.outputs().size());
   auto timed_run = [&](double& ms) {
     auto start = std::chrono::steady_clock::now();
-    Status status = session.run(inputs, outputs);
+    Status status = session.run(inputs, outputs, args.run.seed);
     ms = milliseconds_since(start);
     return status;
   };

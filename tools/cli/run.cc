@@ -52,7 +52,7 @@ Status run(const RunArgs& args) {
   const Session& session = request.session;
   for (size_t k = 0; k < request.cases.size(); ++k) {
     Outputs outputs(session.outputs().size());
-    TRY(session.run(request.inputs(k), outputs));
+    TRY(session.run(request.inputs(k), outputs, request.seed));
     std::printf("%s\n", print_case(request.cases[k]).c_str());
     std::filesystem::path folder = args.output_dir;
     if (request.cases.size() > 1) folder /= std::to_string(k);

@@ -114,7 +114,7 @@ Result<Session> Session::open(const std::string& path, const driver::CompileOpti
   return s;
 }
 
-Status Session::run(const Inputs& inputs, Outputs& outputs) const {
+Status Session::run(const Inputs& inputs, Outputs& outputs, uint64_t seed) const {
   outputs.clear();
   auto raw_of = [](const char* name, const te::Array& a) {
     return pliant_input{name, a.data.data(), static_cast<int32_t>(a.dtype), static_cast<int32_t>(a.shape.size()),
@@ -137,6 +137,7 @@ Status Session::run(const Inputs& inputs, Outputs& outputs) const {
   options.lists = lists.data();
   options.list_count = lists.size();
   options.list_outputs = outputs.lists();
+  options.seed = &seed;
   if (pliant_run_with(model_.get(), raw.data(), raw.size(), outputs.raw(), outputs.size(), &options) != PLIANT_OK)
     return runtime_error("");
   return ok();

@@ -49,7 +49,8 @@ class Session {
   const std::vector<InputSpec>& outputs() const { return outputs_; }
   pliant_model* model() const { return model_.get(); }
   double compile_seconds() const { return compile_seconds_; }  // 0 for an artifact
-  Status run(const Inputs& inputs, Outputs& outputs) const;
+  // `seed`: of the random numbers that the model draws.
+  Status run(const Inputs& inputs, Outputs& outputs, uint64_t seed) const;
 
  private:
   struct Free {

@@ -107,7 +107,7 @@ Status verify(const VerifyArgs& args) {
     Result<std::vector<ops::Datum>> want = reference(module, inputs);
     show_progress("");
     Outputs got(session.outputs().size());
-    Status status = session.run(inputs, got);
+    Status status = session.run(inputs, got, k);
     if (!want.ok() && !status.ok()) {
       std::printf("%-50s refused by both: %s\n", label.c_str(), status.error().diagnostics[0].message.c_str());
       continue;

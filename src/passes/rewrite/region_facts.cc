@@ -9,7 +9,7 @@ namespace pliant::passes {
 Result<std::optional<Fault>> fault_of(const Function& f, const Node& n, expr::Context& ctx) {
   if (n.op == "core.const") return std::optional(Fault::Never);
   const ops::OpDef* op = ops::find_op(n.op);
-  if (op == nullptr || !op->compute || n.op == "nn.random") return std::optional<Fault>();
+  if (op == nullptr || !op->compute) return std::optional<Fault>();
   te::Builder te(ctx);
   ops::Defined d = TRY(ops::define(f, n, te));
   return std::optional(d.checks.empty() ? Fault::Never : Fault::Maybe);
