@@ -45,6 +45,19 @@ Result<Values> non_max_suppression(Conversion& c) {
   return Values{TRY(c.append("nn.non_max_suppression", std::move(attrs), c.all_inputs()))};
 }
 
+// Small matrices are expanded, which other work is fused with; what is larger, or of a size that the run knows, is
+// eliminated.
+Result<Values> det(Conversion& c) {
+  constexpr int64_t most_expanded = 4;
+  const graph::Shape& s = c.shape(0);
+  const bool is_small = s.size() < 2 || (s.back().is_const() && s.back().const_value() <= most_expanded);
+  if (is_small) return Values{TRY(c.append("array.det", {}, {c.in(0)}))};
+  const DType t = c.dtype(0);
+  const bool is_half = t == DType::F16 || t == DType::BF16;
+  ValueId y = TRY(c.append("array.lu_det", {}, {is_half ? TRY(c.cast(c.in(0), DType::F32)) : c.in(0)}));
+  return Values{TRY(c.cast(y, t))};
+}
+
 }  // namespace
 
 Rows vision_rows() {
@@ -53,7 +66,7 @@ Rows vision_rows() {
       {"GridSample", 16, 2, &grid_sample},
       {"AffineGrid", 20, 2, &affine_grid, kFrom1},
       {"NonMaxSuppression", 10, 2, &non_max_suppression},
-      {"Det", 11, 1, &direct<"array.det">},
+      {"Det", 11, 1, &det},
   };
 }
 

@@ -1,10 +1,10 @@
-// Determinants of small matrices, by expansion along the first row.
+// Determinants of small matrices, by expansion along the first row, in f64.
 #include "ops/elementwise.h"
 
 namespace pliant::ops {
 namespace {
 
-constexpr int64_t kMaxSize = 5;
+constexpr int64_t kMaxSize = 4;
 
 // The determinant of rows [row, n) and the columns that `free` lists.
 Scalar minor(const std::function<Scalar(int64_t, int64_t)>& at, int64_t row, const std::vector<int64_t>& free) {
@@ -27,11 +27,11 @@ Tensors compute(DefineContext& c) {
   Dim n = x->shape.back();
   TRY(c.require_equal(x->shape[x->rank() - 2], n, "rows and columns of a matrix with a determinant"));
   if (!n.is_const() || n.const_value() > kMaxSize)
-    return c.fail("unsupported-shape", "determinants of matrices of size " + n.str() + " are not supported, only up to " +
-                                           std::to_string(kMaxSize));
+    return c.fail("unsupported-shape",
+                  "array.det takes matrices of up to " + std::to_string(kMaxSize) + " rows, not " + n.str());
   std::vector<int64_t> columns;
   for (int64_t k = 0; k < n.const_value(); ++k) columns.push_back(k);
-  DType work = wide(x->dtype);
+  const DType work = DType::F64;
   return std::vector{c.te().map("det", std::vector<Dim>(x->shape.begin(), x->shape.end() - 2), [&](const Index& i) {
     if (columns.empty()) return expr::make_const(c.ctx(), x->dtype, 1);
     auto at = [&](int64_t r, int64_t k) {
@@ -47,10 +47,11 @@ Tensors compute(DefineContext& c) {
 }  // namespace
 
 OpDef op_array_det() {
-  return {.name = "array.det",
-          .doc = "The determinant of each matrix in the last two axes.",
-          .compute = compute,
-          .samples = {"f32[2,2]", "f32[B,3,3] B=4", "f64[4,4]", "f32[B,1,1] B=2"}};
+  return {
+      .name = "array.det",
+      .doc = "The determinant of each matrix in the last two axes, which have at most 4 rows; of larger ones array.lu_det.",
+      .compute = compute,
+      .samples = {"f32[2,2]", "f32[B,3,3] B=4", "f64[4,4]", "f32[B,1,1] B=2"}};
 }
 
 }  // namespace pliant::ops
