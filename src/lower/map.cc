@@ -1,4 +1,7 @@
 // Elementwise and index-moving stages: parallel over the outer loops, vectorised along the innermost.
+#include <algorithm>
+
+#include "lower/checks.h"
 #include "lower/runs.h"
 #include "lower/stage_kernels.h"
 #include "lower/strided.h"
@@ -96,13 +99,28 @@ Dim count_of(expr::Context& ctx, const te::TensorDef& t, const Piece& piece, Dim
   return outermost ? piece.length * row_major(ctx, t.shape)[piece.axis] : element_count(ctx, t.shape) - first;
 }
 
-// All stores of one point of the nest; `at` replaces the innermost loop's variable.
-loop::StmtPtr make_point(expr::Context& ctx, const Nest& nest, const std::vector<const Stage*>& group,
-                         const expr::DimMap& at, std::optional<SymbolId> vector_var) {
+// Stages of one nest, of which the first `checks` are checks: fault k is that of stage k.
+struct Group {
+  std::vector<const Stage*> stages;
+  size_t checks = 0;
+};
+Group checks_first(const Problem& p, std::vector<const Stage*> stages) {
+  auto is_check = [&](const Stage* s) { return check_of(p, *s).has_value(); };
+  const auto end = std::stable_partition(stages.begin(), stages.end(), is_check);
+  const auto checks = static_cast<size_t>(end - stages.begin());
+  return {std::move(stages), checks};
+}
+
+// All checks, then all stores, of one point of the nest; `at` replaces the innermost loop's variable.
+loop::StmtPtr make_point(expr::Context& ctx, const Nest& nest, const Group& group, const expr::DimMap& at,
+                         std::optional<SymbolId> vector_var) {
   std::vector<loop::StmtPtr> stores;
-  for (size_t k = 0; k < group.size(); ++k)
-    stores.push_back(make_stage_store(ctx, group[k]->tensor->id, expr::substitute(nest.offsets[k], at),
-                                      expr::substitute(nest.scalars[k], at), vector_var));
+  for (size_t k = 0; k < group.stages.size(); ++k)
+    if (k < group.checks)
+      stores.push_back(loop::make_check(expr::substitute(nest.scalars[k], at), static_cast<uint32_t>(k), {}));
+    else
+      stores.push_back(make_stage_store(ctx, group.stages[k]->tensor->id, expr::substitute(nest.offsets[k], at),
+                                        expr::substitute(nest.scalars[k], at), vector_var));
   return loop::make_block(std::move(stores));
 }
 
@@ -146,7 +164,7 @@ loop::StmtPtr make_turns(expr::Context& ctx, const Nest& nest, const std::vector
 }
 
 // Tasks of the outer loops, and of chunks of a long innermost one, which is the vector loop.
-TaskGrid make_rows_of_vectors(expr::Context& ctx, const Nest& nest, const std::vector<const Stage*>& group, int64_t lanes) {
+TaskGrid make_rows_of_vectors(expr::Context& ctx, const Nest& nest, const Group& group, int64_t lanes) {
   TaskGrid grid{nest.loops, {}};
   Loop inner = grid.parallel.back();
   grid.parallel.pop_back();
@@ -185,10 +203,10 @@ TaskGrid make_rows_of_vectors(expr::Context& ctx, const Nest& nest, const std::v
   }
   std::vector<loop::StmtPtr> parts;
   const int64_t count = static_cast<int64_t>(unrolled.size());
-  if (unrolled_var && takes_turns(ctx, nest, inner.var, *unrolled_var, count)) {
+  if (unrolled_var && group.checks == 0 && takes_turns(ctx, nest, inner.var, *unrolled_var, count)) {
     const Dim vectors = floordiv(length, lanes);
     if (!vectors.is_const(0))
-      parts.push_back(make_turns(ctx, nest, group, outer, inner.var, *unrolled_var, count, begin, vectors, lanes));
+      parts.push_back(make_turns(ctx, nest, group.stages, outer, inner.var, *unrolled_var, count, begin, vectors, lanes));
     begin = begin + vectors * lanes;
     length = mod(length, lanes);
   }
@@ -206,33 +224,52 @@ TaskGrid make_rows_of_vectors(expr::Context& ctx, const Nest& nest, const std::v
   return grid;
 }
 
+// The nest of a group as what is told by how its loads walk through memory.
+struct Walk {
+  FlatMap flat;
+  std::optional<Transposed> transposed;
+  std::optional<Dim> step;
+};
+Walk walk_of(const Problem& p, const StageList& list, const Nest& nest, const std::vector<const Stage*>& group) {
+  Walk w{{nest, {}}, {}, {}};
+  for (const Stage* s : group) w.flat.buffers.push_back(s->tensor->id);
+  auto elements_of = [&](expr::TensorId id) { return element_count(p.ctx, list.shapes.at(id)); };
+  w.transposed = find_transposed(p.ctx, p.target, w.flat, elements_of);
+  if (!w.transposed && !merges_at_run_time(p.ctx, nest, lanes_of(p.ctx, p.target, nest))) w.step = find_strided(p.ctx, w.flat);
+  return w;
+}
+
 // Chooses by how the loads walk through memory.
-TaskGrid make_grid(const Problem& p, const StageList& list, const Nest& nest, const std::vector<const Stage*>& group) {
+TaskGrid make_grid(const Problem& p, const StageList& list, const Nest& nest, const Group& group) {
   expr::Context& ctx = p.ctx;
   const int64_t lanes = lanes_of(ctx, p.target, nest);
-  FlatMap flat{nest, {}};
-  for (const Stage* s : group) flat.buffers.push_back(s->tensor->id);
-  auto elements_of = [&](expr::TensorId id) { return element_count(ctx, list.shapes.at(id)); };
-  if (const auto transposed = find_transposed(ctx, p.target, flat, elements_of))
-    return make_transposed(ctx, p.target, flat, *transposed);
+  const Walk walk = group.checks == 0 ? walk_of(p, list, nest, group.stages) : Walk();
+  if (walk.transposed) return make_transposed(ctx, p.target, walk.flat, *walk.transposed);
   if (merges_at_run_time(ctx, nest, lanes)) {
     Runs runs = make_runs(ctx, nest, kChunk, lanes, [&](const Nest& run, SymbolId var, Dim at) {
       return make_point(ctx, run, group, {{var, at}}, lane_of(at, ctx.constant(0)));
     });
     return {{runs.tasks}, runs.body};
   }
-  if (const auto step = find_strided(ctx, flat)) return make_strided(ctx, p.target, flat, *step);
+  if (walk.step) return make_strided(ctx, p.target, walk.flat, *walk.step);
   if (nest.loops.empty()) return {{}, make_point(ctx, nest, group, {}, std::nullopt)};
   return make_rows_of_vectors(ctx, nest, group, lanes);
 }
 
 }  // namespace
 
-Result<LoweredKernel> lower_map_stages(const Problem& p, const StageList& list, const std::vector<const Stage*>& group,
+bool tests_in_place(const Problem& p, const StageList& list, const std::vector<const Stage*>& group) {
+  const Walk walk = walk_of(p, list, make_nest(p, list, group, nullptr), group);
+  return !walk.transposed && !walk.step;
+}
+
+Result<LoweredKernel> lower_map_stages(const Problem& p, const StageList& list, const std::vector<const Stage*>& stages,
                                        const Temporaries& temporaries, const Piece* piece) {
   expr::Context& ctx = p.ctx;
-  KernelBuilder builder(ctx, p.name + "_" + group[0]->tensor->name, p.loc);
-  Nest nest = make_nest(p, list, group, piece);
+  const Group group = checks_first(p, stages);
+  const Stage& named = *group.stages[std::min(group.checks, group.stages.size() - 1)];
+  KernelBuilder builder(ctx, p.name + "_" + named.tensor->name, p.loc);
+  Nest nest = make_nest(p, list, group.stages, piece);
   Signature signature(p, list, builder, temporaries);
   int64_t cost = 0;
   for (Scalar s : nest.scalars) {
@@ -241,10 +278,15 @@ Result<LoweredKernel> lower_map_stages(const Problem& p, const StageList& list, 
   }
   for (Dim d : nest.offsets) signature.add_reads(expr::make_index(d), {});
   if (piece != nullptr) {
-    const Dim first = first_of(ctx, *group[0]->tensor, *piece);
-    signature.add_write_from(group[0]->tensor, first, count_of(ctx, *group[0]->tensor, *piece, first));
+    const te::Tensor& t = stages[0]->tensor;
+    const Dim first = first_of(ctx, *t, *piece);
+    signature.add_write_from(t, first, count_of(ctx, *t, *piece, first));
   } else {
-    for (const Stage* s : group) signature.add_write(s->tensor);
+    for (size_t k = group.checks; k < group.stages.size(); ++k) signature.add_write(group.stages[k]->tensor);
+  }
+  for (size_t k = 0; k < group.checks; ++k) {
+    const size_t check = *check_of(p, *group.stages[k]);
+    builder.add_fault(p.checks[check].message, location_of_check(p.function, p.node, check, ctx));
   }
   const TaskGrid grid = make_grid(p, list, nest, group);
   LoweredKernel k;

@@ -126,10 +126,21 @@ bool repeats_in_place(expr::Context& ctx, const te::Tensor& t, const std::vector
 
 StageList make_stages(const Problem& p, Inline policy) {
   StageList out;
-  std::vector<te::Tensor> all = te::stages_of(p.outputs);
+  std::vector<te::Tensor> wanted_tensors;
+  std::set<expr::TensorId> checks;
+  for (const ops::DataCheck& c : p.checks) {
+    wanted_tensors.push_back(c.ok);
+    checks.insert(c.ok->id);
+  }
+  wanted_tensors.insert(wanted_tensors.end(), p.outputs.begin(), p.outputs.end());
+  std::vector<te::Tensor> all = te::stages_of(wanted_tensors);
   std::map<expr::TensorId, std::vector<te::Tensor>> readers;
-  for (const te::Tensor& t : all)
-    for (const te::Tensor& r : t->reads) readers[r->id].push_back(t);
+  for (const te::Tensor& t : all) {
+    // A check of what is computed at the same point reads it where it is at hand.
+    const bool checks_it = checks.count(t->id) != 0;
+    for (const te::Tensor& r : t->reads)
+      if (!checks_it || r->shape != t->shape) readers[r->id].push_back(t);
+  }
   std::set<expr::TensorId> outputs;
   for (const te::Tensor& t : p.outputs) outputs.insert(t->id);
   for (const te::Tensor& t : p.inputs)
@@ -142,7 +153,9 @@ StageList make_stages(const Problem& p, Inline policy) {
     for (Dim d : t->target) s.target.push_back(inline_loads(d, inlined));
     made.push_back(std::move(s));
     out.add(t);
-    bool wanted = made.back().is_output
+    const bool is_check = checks.count(t->id) != 0;
+    bool wanted = is_check ? false
+                  : made.back().is_output
                       ? repeats_in_place(p.ctx, t, readers[t->id])
                       : (policy == Inline::All && t->kind == te::Kind::Map) || should_inline(p, t, readers[t->id]);
     if (wanted) inlined[t->id] = &made.back();

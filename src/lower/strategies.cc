@@ -1,5 +1,8 @@
 // The strategies in the order in which they are tried, and the choice.
+#include <algorithm>
+
 #include "loop/walk.h"
+#include "lower/checks.h"
 #include "lower/contraction.h"
 #include "lower/fourier.h"
 #include "lower/pairs.h"
@@ -43,7 +46,7 @@ Result<LoweredNode> lower_by_stages(const Problem& p, const StageList& list) {
   LoweredNode out;
   Temporaries temporaries;
   for (const Stage& s : list.stages)
-    if (!s.is_output) add_temporary(s.tensor, temporaries, out);
+    if (!s.is_output && !check_of(p, s)) add_temporary(s.tensor, temporaries, out);
   for (size_t i = 0; i < list.stages.size();) {
     const Stage& s = list.stages[i];
     if (s.tensor->kind == te::Kind::Scatter) {
@@ -59,6 +62,12 @@ Result<LoweredNode> lower_by_stages(const Problem& p, const StageList& list) {
       for (const Stage* g : group) independent = independent && !reads(list.stages[j], g->tensor->id);
       if (!independent) break;
       group.push_back(&list.stages[j]);
+      const auto checks =
+          std::count_if(group.begin(), group.end(), [&](const Stage* g) { return check_of(p, *g).has_value(); });
+      const bool mixes = checks > 0 && checks < static_cast<std::ptrdiff_t>(group.size());
+      if (!mixes || tests_in_place(p, list, group)) continue;
+      group.pop_back();
+      break;
     }
     if (group.size() > 1) {
       out.kernels.push_back(TRY(lower_map_stages(p, list, group, temporaries)));
@@ -66,7 +75,7 @@ Result<LoweredNode> lower_by_stages(const Problem& p, const StageList& list) {
       continue;
     }
     std::vector<Piece> pieces;
-    if (s.tensor->kind == te::Kind::Map) pieces = pieces_of(p.ctx, s);
+    if (s.tensor->kind == te::Kind::Map && !check_of(p, s)) pieces = pieces_of(p.ctx, s);
     for (const Piece& piece : pieces) out.kernels.push_back(TRY(lower_map_stages(p, list, group, temporaries, &piece)));
     if (pieces.empty()) out.kernels.push_back(TRY(lower_single_stage(p, list, s, temporaries)));
     ++i;
@@ -129,7 +138,7 @@ Result<LoweredNode> lower_problem(const Problem& p) {
 constexpr int64_t kFewChecks = 4;  // not worth a vector
 
 // A kernel that stops the run where a data check of the node fails.
-Result<LoweredKernel> lower_check(const Problem& p, const ops::DataCheck& check) {
+Result<LoweredKernel> lower_check(const Problem& p, const ops::DataCheck& check, const LocPtr& loc) {
   expr::Context& ctx = p.ctx;
   // The condition and the values of its message, each a map over the check's points.
   const te::TensorDef& ok = *check.ok;
@@ -156,7 +165,7 @@ Result<LoweredKernel> lower_check(const Problem& p, const ops::DataCheck& check)
     values.push_back(value->kind == expr::ScalarKind::Index ? value->index[0] : expr::value(value));
     signature.add_reads(expr::make_index(values.back()), {});
   }
-  uint32_t fault = builder.add_fault(check.message, p.loc);
+  uint32_t fault = builder.add_fault(check.message, loc);
   Nest nest;
   for (size_t i = 0; i < ok.index.size(); ++i) nest.loops.push_back({ok.index[i], ok.shape[i]});
   LoweredKernel k;
@@ -198,10 +207,15 @@ Result<LoweredNode> lower_node(const graph::Function& f, const graph::Node& node
                                expr::Context& ctx, const codegen::Target& target, const Options& options) {
   te::Builder builder(ctx);
   ops::Defined d = TRY(ops::define(f, node, builder));
-  Problem p{ctx, builder, target, options, f, node, d.inputs, d.outputs, {}, d.checks, symbol_name(node), node.loc};
+  Problem p{ctx, builder, target, options, f, node, d.inputs, d.outputs, {}, {}, symbol_name(node), node.loc};
   for (graph::ValueId v : node.inputs) p.constants.push_back(v == graph::kNoValue ? nullptr : constants.by_value[v]);
   LoweredNode out;
-  for (const ops::DataCheck& c : p.checks) out.kernels.push_back(TRY(lower_check(p, c)));
+  if (checks_are_stages(d)) {
+    p.checks = d.checks;
+  } else {
+    for (size_t k = 0; k < d.checks.size(); ++k)
+      out.kernels.push_back(TRY(lower_check(p, d.checks[k], location_of_check(f, node, k, ctx))));
+  }
   LoweredNode main = TRY(lower_problem(p));
   for (LoweredKernel& k : main.kernels) out.kernels.push_back(std::move(k));
   out.temporaries = std::move(main.temporaries);

@@ -250,7 +250,10 @@ class Accumulator {
       ValueId n = TRY(sweep_.make("array.from_dims", {{"values", std::vector<Dim>{count}}}, {}, reader.loc));
       n = TRY(sweep_.make("array.reshape", {{"shape", Shape{}}}, {n}, reader.loc));
       n = TRY(sweep_.make("math.cast", {{"to", sweep_.type(sum).tensor()->dtype}}, {n}, reader.loc));
-      out = TRY(sweep_.make("math.div", {}, {sum, n}, reader.loc));
+      // The mean of no integers is 0.
+      Attrs attrs;
+      if (is_int(sweep_.type(sum).tensor()->dtype)) attrs.set("nonzero", true);
+      out = TRY(sweep_.make("math.div", std::move(attrs), {sum, n}, reader.loc));
     }
     sweep_.rename(reader.outputs[0], out);
     return ok();

@@ -24,6 +24,7 @@ struct Group {
   size_t row_rank = 0;
   std::set<size_t> producers;  // groups whose values it reads, or whose sizes it needs
   size_t stretch = 0;          // what lies between two requirements stays there
+  bool feeds_check = false;    // what a check of a node reads is computed inside
 };
 
 // One list of nodes, of the function or of a region: `results` are the values that leave it, `params` those of the region.
@@ -114,6 +115,7 @@ class Fuser {
   void merge(size_t producer, size_t consumer, GroupKind kind, size_t row_rank) {
     Group& a = groups_[producer];
     Group& b = groups_[consumer];
+    const bool feeds = feeds_check(a, b);
     for (size_t n : b.nodes) group_id_[n] = producer;
     a.nodes.insert(a.nodes.end(), b.nodes.begin(), b.nodes.end());
     std::sort(a.nodes.begin(), a.nodes.end());
@@ -122,6 +124,7 @@ class Fuser {
     a.producers.erase(consumer);
     a.kind = kind;
     a.row_rank = row_rank;
+    a.feeds_check |= b.feeds_check || feeds;
     b.nodes.clear();
     b.producers.clear();
     for (Group& g : groups_)
@@ -135,7 +138,8 @@ class Fuser {
     Group g{facts.kind, {i}, facts.row_rank, {}, stretch_[i]};
     for (size_t n : earlier_[i]) g.producers.insert(group_id_[n]);
     groups_.push_back(std::move(g));
-    if (facts.kind == GroupKind::Opaque || facts.kind == GroupKind::View || facts.has_checks) return;
+    if (facts.kind == GroupKind::Opaque || facts.kind == GroupKind::View) return;
+    if (facts.has_checks && !facts.checks_in_kernel) return;
     // The heaviest producers first: elementwise work joins a contraction rather than another elementwise chain.
     std::vector<ValueId> inputs = nodes_[i].inputs;
     std::stable_sort(inputs.begin(), inputs.end(), [&](ValueId a, ValueId b) { return weight(a) > weight(b); });
@@ -143,8 +147,29 @@ class Fuser {
       auto p = group_of(v);
       size_t mine = group_id_[i];
       if (!p || *p == mine || groups_[*p].stretch != stretch_[i] || !can_merge(*p, mine)) continue;
-      if (auto merged = joined(groups_[*p], groups_[mine], i, v)) merge(*p, mine, merged->kind, merged->row_rank);
+      auto merged = joined(groups_[*p], groups_[mine], i, v);
+      if (merged && keeps_checks(groups_[*p], groups_[mine], merged->kind)) merge(*p, mine, merged->kind, merged->row_rank);
     }
+  }
+
+  // A checked node of b reads what a computes.
+  bool feeds_check(const Group& a, const Group& b) const {
+    const std::set<size_t> producers(a.nodes.begin(), a.nodes.end());
+    return std::any_of(b.nodes.begin(), b.nodes.end(), [&](size_t n) {
+      return facts_[n].has_checks && std::any_of(reads_[n].begin(), reads_[n].end(), [&](ValueId v) {
+               return v != kNoValue && producer_[v] != SIZE_MAX && producers.count(producer_[v]) != 0;
+             });
+    });
+  }
+
+  // What checks read must be there before the group, or the kernel of a group of maps tests them.
+  bool keeps_checks(const Group& a, const Group& b, GroupKind kind) const {
+    auto in_kernel = [&](const Group& g) {
+      return std::all_of(g.nodes.begin(), g.nodes.end(),
+                         [&](size_t n) { return !facts_[n].has_checks || facts_[n].checks_in_kernel; });
+    };
+    if (!a.feeds_check && !b.feeds_check && !feeds_check(a, b)) return true;
+    return kind == GroupKind::Map && in_kernel(a) && in_kernel(b);
   }
 
   int weight(ValueId v) const {

@@ -1,4 +1,7 @@
 // Elementwise arithmetic, comparison, logic and conversion.
+#include <algorithm>
+#include <limits>
+
 #include "frontend/onnx/direct.h"
 #include "frontend/onnx/fold.h"
 
@@ -19,9 +22,18 @@ Result<Values> mean(Conversion& c) {
   return Values{TRY(c.append("math.div", {}, {total[0], c.scalar(c.dtype(0), static_cast<double>(c.input_count()))}))};
 }
 
-Result<Values> mod(Conversion& c) {
-  return Values{TRY(c.append("math.mod", Attrs{{"fmod", c.bool_attr("fmod", false)}}, c.all_inputs()))};
+// A quotient or remainder. Divisors of integers that are constants are asked for zeros now.
+Result<Values> division(Conversion& c, const std::string& op, Attrs attrs) {
+  const bool floats = is_float(c.dtype(1));
+  const Known* k = c.known(1);
+  const auto divisors = k != nullptr && !floats ? k->ints() : std::nullopt;
+  const bool nonzero = divisors && std::find(divisors->begin(), divisors->end(), 0) == divisors->end();
+  if (nonzero) attrs.set("nonzero", true);
+  return Values{TRY(c.append(op, std::move(attrs), c.all_inputs()))};
 }
+
+Result<Values> div(Conversion& c) { return division(c, "math.div", {}); }
+Result<Values> mod(Conversion& c) { return division(c, "math.mod", Attrs{{"fmod", c.bool_attr("fmod", false)}}); }
 
 Result<Values> bit_shift(Conversion& c) {
   std::string direction = c.string_attr("direction", "");
@@ -30,22 +42,35 @@ Result<Values> bit_shift(Conversion& c) {
   return Values{TRY(c.append(direction == "LEFT" ? "math.shl" : "math.shr", {}, c.all_inputs()))};
 }
 
-// Bounds were attributes before opset 11.
+// Bounds were attributes before opset 11: floats, by default the least and the largest of f32.
 Result<Values> clip_by_attributes(Conversion& c) {
-  ValueId lo = c.has_attr("min") ? c.scalar(c.dtype(0), c.float_attr("min", 0)) : kNoValue;
-  ValueId hi = c.has_attr("max") ? c.scalar(c.dtype(0), c.float_attr("max", 0)) : kNoValue;
-  if (lo == kNoValue && hi == kNoValue) return Values{c.in(0)};
+  constexpr double most = std::numeric_limits<float>::max();
+  if (!is_float(c.dtype(0))) return c.fail("wrong-type", "before opset 11 the clipped values must be floats");
+  ValueId lo = c.scalar(c.dtype(0), c.float_attr("min", -most)), hi = c.scalar(c.dtype(0), c.float_attr("max", most));
   return Values{TRY(c.append("math.clip", {}, {c.in(0), lo, hi}))};
 }
 
+// The largest finite value of a float type.
+double largest(DType t) {
+  switch (t) {
+    case DType::F16: return 65504;
+    case DType::BF16: return 0x1.fep127;
+    case DType::F64: return std::numeric_limits<double>::max();
+    default: return std::numeric_limits<float>::max();
+  }
+}
+
+// A bound that is absent is the least or the largest finite value of the type, which integers cannot pass.
 Result<Values> clip(Conversion& c) {
+  const bool floats = is_float(c.dtype(0));
   Values inputs = {c.in(0)};
   for (size_t i : {1, 2}) {
     inputs.push_back(c.in(i));
     // Exporters write bounds of shape [1] too.
     if (c.has(i) && c.rank(i) == 1 && c.shape(i)[0].is_const(1)) inputs.back() = TRY(c.reshape(inputs.back(), {}));
+    if (!c.has(i) && floats) inputs.back() = c.scalar(c.dtype(0), i == 1 ? -largest(c.dtype(0)) : largest(c.dtype(0)));
   }
-  if (!c.has(1) && !c.has(2)) return Values{c.in(0)};
+  if (!floats && !c.has(1) && !c.has(2)) return Values{c.in(0)};
   return Values{TRY(c.append("math.clip", {}, inputs))};
 }
 
@@ -101,7 +126,7 @@ Rows math_rows() {
       {"Add", 7, 2, &direct<"math.add">, 0, &fold_add},
       {"Sub", 7, 2, &direct<"math.sub">, 0, &fold_sub},
       {"Mul", 7, 2, &direct<"math.mul">, 0, &fold_mul},
-      {"Div", 7, 2, &direct<"math.div">, 0, &fold_div},
+      {"Div", 7, 2, &div, 0, &fold_div},
       {"Mod", 10, 2, &mod, 0, &fold_mod},
       {"Pow", 7, 2, &direct<"math.pow">, 0, &fold_pow},
       {"Max", 6, 1, &variadic<"math.max">, 0, &fold_max},

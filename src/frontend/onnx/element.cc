@@ -37,9 +37,13 @@ Maybe const_int_binary(ElementOp op, int64_t a, int64_t b, DType t, expr::Contex
     case ElementOp::Add:
     case ElementOp::Sub:
     case ElementOp::Mul: r = wrap(wrapping(op, a, b), t); break;
-    case ElementOp::Div: r = b == 0 ? 0 : b == -1 ? wrap(wrapping(ElementOp::Sub, 0, a), t) : a / b; break;
+    case ElementOp::Div:
+      if (b == 0) return std::nullopt;
+      r = b == -1 ? wrap(wrapping(ElementOp::Sub, 0, a), t) : a / b;
+      break;
     case ElementOp::Mod:
-      if (b == 0 || b == -1) return Element::make_int(ctx.constant(0));
+      if (b == 0) return std::nullopt;
+      if (b == -1) return Element::make_int(ctx.constant(0));
       r = a % b;
       if (r != 0 && (r < 0) != (b < 0)) r += b;
       break;

@@ -37,6 +37,19 @@ Folded fold_binary(Conversion& c, ElementOp op) {
   return one(std::move(out));
 }
 
+// Divisors that may be 0 are asked when the run knows them. One that is 0 is left to the node, which stops the run.
+Folded fold_division(Conversion& c, ElementOp op) {
+  Folded out = fold_binary(c, op);
+  const Known* divisors = c.known(1);
+  if (!out || out->front().elements.empty() || is_float(divisors->dtype)) return out;
+  for (const Element& e : divisors->elements) {
+    if (e.num.is_const() || c.ctx().proves_less_equal(c.num(1), e.num)) continue;
+    Dim size = proves_non_negative(e.num, c.ctx()) ? e.num : tight_max(e.num, -e.num, c.ctx());
+    c.require_less_equal(c.num(1), size, "integer division by zero");
+  }
+  return out;
+}
+
 Folded fold_unary(Conversion& c, ElementOp op) {
   const Known* k = c.known(0);
   if (k == nullptr) return std::nullopt;
@@ -87,8 +100,8 @@ Folded fold_reduce(Conversion& c, ElementOp op, int64_t start) {
 Folded fold_add(Conversion& c) { return fold_binary(c, ElementOp::Add); }
 Folded fold_sub(Conversion& c) { return fold_binary(c, ElementOp::Sub); }
 Folded fold_mul(Conversion& c) { return fold_binary(c, ElementOp::Mul); }
-Folded fold_div(Conversion& c) { return fold_binary(c, ElementOp::Div); }
-Folded fold_mod(Conversion& c) { return c.int_attr("fmod", 0) != 0 ? std::nullopt : fold_binary(c, ElementOp::Mod); }
+Folded fold_div(Conversion& c) { return fold_division(c, ElementOp::Div); }
+Folded fold_mod(Conversion& c) { return c.int_attr("fmod", 0) != 0 ? std::nullopt : fold_division(c, ElementOp::Mod); }
 Folded fold_pow(Conversion& c) { return fold_binary(c, ElementOp::Pow); }
 Folded fold_min(Conversion& c) { return fold_binary(c, ElementOp::Min); }
 Folded fold_max(Conversion& c) { return fold_binary(c, ElementOp::Max); }

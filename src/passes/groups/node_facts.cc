@@ -56,6 +56,11 @@ Result<NodeFacts> facts_of(const Function& f, const Node& n, expr::Context& ctx)
   out.defined = TRY(ops::define(f, n, builder));
   out.stages = te::stages_of(out.defined.outputs);
   out.has_checks = !out.defined.checks.empty();
+  out.checks_in_kernel = std::all_of(out.defined.checks.begin(), out.defined.checks.end(), [](const ops::DataCheck& check) {
+    const std::vector<te::Tensor> all = te::stages_of({check.ok});
+    return check.values.empty() && !check.ok->shape.empty() &&
+           std::all_of(all.begin(), all.end(), [](const te::Tensor& t) { return t->kind == te::Kind::Map; });
+  });
   bool maps = true, rows = true, any_reduce = false, any_other = false;
   int contractions = 0;
   for (const te::Tensor& t : out.stages) {

@@ -18,6 +18,7 @@ struct NodeFacts {
   std::vector<te::Tensor> stages;
   size_t row_rank = 0;  // Rows: leading axes
   bool has_checks = false;
+  bool checks_in_kernel = false;  // the kernel of a group of maps tests them as it goes
 
   // How the stages of `n`, which these facts are of, read its input value `v`.
   bool reads_in_place(const Node& n, ValueId v) const;

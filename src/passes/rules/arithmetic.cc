@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <cmath>
 
 #include "passes/rewrite/constants.h"
+#include "passes/rewrite/known.h"
 #include "passes/rules/match.h"
 #include "passes/rules/rule.h"
 
@@ -83,6 +85,35 @@ RuleResult divide_by_power_of_two(Sweep& s, const Node& n) {
   return std::optional(TRY(s.make("math.mul", {}, {n.inputs[0], factor}, n.loc)));
 }
 
+bool has_zero(const ConstantData& c) {
+  const auto size = static_cast<size_t>(byte_size(c.dtype));
+  const auto is_zero = [&](size_t at) {
+    return std::all_of(c.data + at, c.data + at + size, [](std::byte b) { return b == std::byte{0}; });
+  };
+  for (size_t at = 0; at < c.bytes; at += size)
+    if (is_zero(at)) return true;
+  return false;
+}
+
+// Sizes, or other integers over them, that are at least 1.
+bool are_positive_dims(Sweep& s, ValueId v) {
+  const Node* n = s.def(v);
+  while (n != nullptr && (n->op == "array.reshape" || n->op == "array.expand")) n = s.def(n->inputs[0]);
+  if (n == nullptr || n->op != "array.from_dims") return false;
+  const std::vector<Dim> values = dims_of(n->attrs, "values", s.ctx());
+  return std::all_of(values.begin(), values.end(), [&](Dim d) { return s.ctx().proves_less_equal(s.ctx().constant(1), d); });
+}
+
+// Divisors of integers of which none can be 0 are not asked.
+RuleResult sure_division(Sweep& s, const Node& n) {
+  if (is_float_tensor(s, n.outputs[0]) || n.attrs.bool_or("nonzero", false)) return no_match();
+  ConstantPtr c = s.constant(n.inputs[1]);
+  if (c ? has_zero(*c) : !are_positive_dims(s, n.inputs[1])) return no_match();
+  graph::Attrs attrs = n.attrs;
+  attrs.set("nonzero", true);
+  return std::optional(TRY(s.make(n.op, std::move(attrs), n.inputs, n.loc)));
+}
+
 RuleResult power(Sweep& s, const Node& n) {
   auto exponent = number_of(s, n.inputs[1]);
   ValueId x = n.inputs[0];
@@ -109,6 +140,8 @@ std::vector<Rule> arithmetic_rules() {
           {"add-chain", "math.add", constant_chain},
           {"multiply-chain", "math.mul", constant_chain},
           {"divide-by-power-of-two", "math.div", divide_by_power_of_two},
+          {"sure-quotient", "math.div", sure_division},
+          {"sure-remainder", "math.mod", sure_division},
           {"negate-twice", "math.neg", own_inverse},
           {"not-twice", "math.not", own_inverse},
           {"bit-not-twice", "math.bit_not", own_inverse},

@@ -1,0 +1,19 @@
+// Data checks that are stages: the kernels of maps test them where they compute.
+#pragma once
+#include "lower/stage_kernels.h"
+
+namespace pliant::lower {
+
+// Whether the kernels of the node test its checks as they go: all of it is maps, and there is nothing to say about the
+// element that fails.
+bool checks_are_stages(const ops::Defined& d);
+// The model's node that asks for check k of those of `node`.
+LocPtr location_of_check(const graph::Function& f, const graph::Node& node, size_t k, expr::Context& ctx);
+
+// The check of Problem::checks that the stage is, whose body is tested and not stored; nothing for other stages.
+std::optional<size_t> check_of(const Problem& p, const Stage& s);
+// Whether one kernel of such maps can test those among them that are checks: where memory is walked in one direction, and
+// the group has both.
+bool tests_in_place(const Problem& p, const StageList& list, const std::vector<const Stage*>& group);
+
+}  // namespace pliant::lower

@@ -1,0 +1,54 @@
+// A quotient or remainder of integers that only a Where reads is asked for where the Where takes it: elsewhere its divisor,
+// which may be 0, counts as 1.
+//
+//   %3 = math.div(%0, %1) : i64[n]            →     %3 = math.where(%2, %1, %one) : i64[n]
+//   %4 = math.where(%2, %3, %0) : i64[n]            %4 = math.div(%0, %3) : i64[n]
+//                                                   %5 = math.where(%2, %4, %0) : i64[n]
+//
+// At every level, and before what could merge or move either node: whether a run stops must not depend on that.
+#include "passes/pass.h"
+#include "passes/rewrite/liveness.h"
+#include "passes/rewrite/sweep.h"
+
+namespace pliant::passes {
+namespace {
+
+bool may_fault(const Sweep& s, const Node& n) {
+  if (n.op != "math.div" && n.op != "math.mod") return false;
+  const TensorType* divisor = s.tensor(n.inputs[1]);
+  return divisor != nullptr && is_int(divisor->dtype) && !n.attrs.bool_or("nonzero", false);
+}
+
+Result<Sweep::Action> visit(Sweep& s, Node& where) {
+  bool changed = false;
+  for (size_t arm : {size_t{1}, size_t{2}}) {
+    const ValueId quotient = where.inputs[arm];
+    const Node* def = s.def(quotient);
+    if (def == nullptr || !may_fault(s, *def) || !s.is_local(quotient) || !s.used_once(quotient)) continue;
+    const Node division = *def;
+    const LocPtr loc = Loc::make_derived(division.loc, "guard-divisions");
+    const int64_t one = 1;
+    const DType t = s.tensor(division.inputs[1])->dtype;
+    const ValueId whole = s.make_const(graph::make_constant(t, {}, &one, static_cast<size_t>(byte_size(t))), loc);
+    std::vector<ValueId> choice{where.inputs[0], division.inputs[1], whole};
+    if (arm == 2) std::swap(choice[1], choice[2]);
+    const ValueId divisor = TRY(s.make("math.where", {}, std::move(choice), loc));
+    where.inputs[arm] = TRY(s.make(division.op, division.attrs, {division.inputs[0], divisor}, loc));
+    changed = true;
+  }
+  return changed ? Sweep::Action::Change : Sweep::Action::Keep;
+}
+
+}  // namespace
+
+PassDef pass_guard_divisions() {
+  return {.name = "guard-divisions",
+          .summary = "asks for the divisors only of quotients that a Where takes",
+          .run = [](const FunctionPtr& f, PassContext& c) -> Result<FunctionPtr> {
+            Sweep sweep(f, c.ctx, "math.where");
+            FunctionPtr guarded = TRY(sweep.run([&](Node& n) { return visit(sweep, n); }));
+            return guarded == f ? f : without_dead_nodes(guarded, c.ctx);
+          }};
+}
+
+}  // namespace pliant::passes
