@@ -19,7 +19,7 @@ Result<Pool> read_pool(DefineContext& c) {
   std::vector<Dim> spatial, kernel;
   for (size_t k = 0; k < p.layout.spatial_rank(); ++k) spatial.push_back(x->shape[p.layout.spatial_axis(k)]);
   for (int64_t k : c.attr().as_ints("kernel")) kernel.push_back(c.dim(k));
-  p.window = TRY(read_window(c, spatial, kernel));
+  p.window = TRY(read_window(c, spatial, kernel, Oversized::Empty));
   p.shape = p.layout.make(x->shape[0], x->shape[p.layout.channel_axis()], p.window.output());
   return p;
 }

@@ -163,14 +163,13 @@ Tensors compute_arg(DefineContext& c, te::Combiner combiner) {
   TRY(require_domain(c, 0, kNumbers));
   const Tensor& x = c.in(0);
   size_t axis = TRY(c.axis(c.attr().as_int("axis"), x->rank()));
-  TRY(c.require_less_equal(c.dim(1), x->shape[axis],
-                           "the least size of an axis whose best place is asked for and the size"));
   bool keepdims = c.attr().as_bool("keepdims");
   std::vector<Dim> shape = x->shape;
-  if (keepdims)
-    shape[axis] = c.dim(1);
-  else
-    shape.erase(shape.begin() + static_cast<ptrdiff_t>(axis));
+  // Of no results none needs an element.
+  shape[axis] = c.dim(1);
+  TRY(c.require_less_equal(expr::min(expr::product(c.ctx(), shape), c.dim(1)), x->shape[axis],
+                           "the least size of an axis whose best place is asked for and the size"));
+  if (!keepdims) shape.erase(shape.begin() + static_cast<ptrdiff_t>(axis));
   return std::vector{c.te().reduce("y", std::move(shape), {x->shape[axis]}, combiner, [&](const Index& i, const Index& r) {
     Index at = i;
     if (keepdims)

@@ -56,7 +56,7 @@ Result<std::vector<int64_t>> positive_ints(DefineContext& c, const std::string& 
 }
 
 // Sizes and pads of one axis. `span` is the extent of the dilated kernel.
-Status place(DefineContext& c, WindowAxis& a, const std::string& auto_pad, bool ceil_mode) {
+Status place(DefineContext& c, WindowAxis& a, const std::string& auto_pad, bool ceil_mode, Oversized oversized) {
   expr::Context& ctx = c.ctx();
   Dim zero = c.dim(0), span = (a.kernel - 1) * a.dilation + 1;
   if (auto_pad == "same_upper" || auto_pad == "same_lower") {
@@ -68,7 +68,7 @@ Status place(DefineContext& c, WindowAxis& a, const std::string& auto_pad, bool 
     a.pad_end = total - a.pad_begin;
   } else {
     Dim padded = a.input + a.pad_begin + a.pad_end;
-    TRY(c.require_less_equal(span, padded, "the kernel and the padded input"));
+    if (oversized == Oversized::Refused) TRY(c.require_less_equal(span, padded, "the kernel and the padded input"));
     if (ceil_mode && a.stride > 1) {
       // A window that would start behind the input and its first pad is dropped.
       Dim all = expr::ceildiv(padded - span, a.stride), starts_inside = expr::floordiv(a.input + a.pad_begin - 1, a.stride);
@@ -76,6 +76,8 @@ Status place(DefineContext& c, WindowAxis& a, const std::string& auto_pad, bool 
     } else {
       a.output = expr::floordiv(padded - span, a.stride) + 1;
     }
+    const bool is_size = oversized == Oversized::Refused || ctx.proves_less_equal(span, padded + a.stride);
+    if (!is_size) a.output = expr::max(a.output, zero);
   }
   a.may_start_before = !ctx.proves_less_equal(a.pad_begin, zero);
   a.may_end_after = (ceil_mode && a.stride > 1) || !ctx.proves_less_equal(a.pad_end, zero);
@@ -84,7 +86,8 @@ Status place(DefineContext& c, WindowAxis& a, const std::string& auto_pad, bool 
 
 }  // namespace
 
-Result<Window> read_window(DefineContext& c, const std::vector<Dim>& input, const std::vector<Dim>& kernel) {
+Result<Window> read_window(DefineContext& c, const std::vector<Dim>& input, const std::vector<Dim>& kernel,
+                           Oversized oversized) {
   size_t n = input.size();
   AttrReader a = c.attr();
   if (kernel.size() != n)
@@ -104,7 +107,7 @@ Result<Window> read_window(DefineContext& c, const std::vector<Dim>& input, cons
   for (size_t k = 0; k < n; ++k) {
     TRY(c.require_less_equal(c.dim(1), kernel[k], "the least size of a kernel and its size"));
     WindowAxis axis{input[k], {}, kernel[k], pads[k], pads[n + k], strides[k], dilations[k]};
-    TRY(place(c, axis, auto_pad, ceil_mode));
+    TRY(place(c, axis, auto_pad, ceil_mode, oversized));
     w.axes.push_back(std::move(axis));
   }
   return w;

@@ -33,8 +33,11 @@ struct Window {
   // Whether the taps at `at` (one position an axis) are inside the input; null when they always are.
   Scalar inside(const Index& at, expr::Context& ctx) const;
 };
+// What a window larger than the padded input is: an error, as convolutions have it, or no output.
+enum class Oversized : uint8_t { Refused, Empty };
 // strides, dilations, pads, auto_pad, and ceil_mode where the operator has it. `kernel` may be symbolic.
-Result<Window> read_window(DefineContext& c, const std::vector<Dim>& input, const std::vector<Dim>& kernel);
+Result<Window> read_window(DefineContext& c, const std::vector<Dim>& input, const std::vector<Dim>& kernel,
+                           Oversized oversized = Oversized::Refused);
 
 std::vector<AttrSpec> window_attrs();
 inline AttrSpec layout_attr() {

@@ -1,4 +1,4 @@
-"""Small models that broke other tools, from a folder beside the checkout; see its README for the form of a case."""
+"""Small models that broke other tools and this one, from folders beside the checkout; see their README for the form of a case."""
 import json
 
 import numpy as np
@@ -7,9 +7,9 @@ from conftest import SHARED
 
 import pliant
 
-FOLDER = SHARED / "cases"
+FOLDERS = [SHARED / "cases", SHARED / "cases_faults"]
 PT2 = "exported PyTorch programs are not read yet"
-CASES = sorted(p.parent.name for p in FOLDER.glob("*/case.json")) if FOLDER.is_dir() else []
+CASES = sorted(p.parent for folder in FOLDERS for p in folder.glob("*/case.json"))
 
 
 def case_data(folder, index):
@@ -54,10 +54,9 @@ def assert_names(text, groups):
     assert not missing, f"{missing} not in: {text}"
 
 
-@pytest.mark.skipif(not CASES, reason=f"{FOLDER} is absent: its cases are not run")
-@pytest.mark.parametrize("name", CASES or ["none"])
-def test_case(name):
-    folder = FOLDER / name
+@pytest.mark.skipif(not CASES, reason=f"{FOLDERS} are absent: their cases are not run")
+@pytest.mark.parametrize("folder", CASES or ["none"], ids=lambda folder: getattr(folder, "name", folder))
+def test_case(folder):
     case = json.loads((folder / "case.json").read_text())
     if not (folder / "model.onnx").exists():
         pytest.skip(PT2)

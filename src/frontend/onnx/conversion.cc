@@ -338,7 +338,9 @@ Result<DType> Conversion::dtype_attr(std::string_view name, DType fallback) {
   const AttributeProto* a = attr(name);
   if (a == nullptr) return fallback;
   if (a->type != AttrType::Int) wrong_kind(name, "an element type");
-  auto t = dtype_of(static_cast<int32_t>(a->i));
+  const bool is_code = a->i >= 0 && a->i <= INT32_MAX;
+  auto t = is_code ? dtype_of(static_cast<int32_t>(a->i)) : std::nullopt;
+  if (!is_code) return fail("unsupported-type", "there is no element type " + std::to_string(a->i));
   if (!t)
     return fail("unsupported-type", "elements of type " + elem_type_name(static_cast<int32_t>(a->i)) + " are not supported");
   return *t;

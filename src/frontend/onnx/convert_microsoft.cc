@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "frontend/onnx/direct.h"
+#include "frontend/onnx/hidden_size.h"
 
 namespace pliant::frontend::onnx {
 namespace {
@@ -86,7 +87,7 @@ Result<Values> dynamic_quantize_lstm(Conversion& c) {
   for (size_t i : {size_t{8}, size_t{10}})
     if (!c.has(i)) return c.fail("missing-input", "input " + std::to_string(i) + ", the scale of weights, is missing");
   Attrs attrs{{"direction", c.string_attr("direction", "forward")},
-              {"hidden", c.num(c.int_attr("hidden_size", 0))},
+              {"hidden", TRY(hidden_size(c))},
               {"input_forget", c.bool_attr("input_forget", false)}};
   if (c.has_attr("activations")) attrs.set("activations", c.strings_attr("activations"));
   if (c.has_attr("activation_alpha")) attrs.set("alpha", c.floats_attr("activation_alpha", {}));

@@ -34,10 +34,14 @@ Result<Values> global_lp_pool(Conversion& c) {
   return Values{TRY(c.append("nn.global_lp_pool", Attrs{{"p", c.int_attr("p", 2)}}, {c.in(0)}))};
 }
 
-// Without an output shape, each axis is what the pool would have been made from.
-// Positions count the elements of the tensor that was pooled; a larger output shape leaves zeros at the ends.
+// Without an output shape, each axis is what the pool would have been made from. Positions count the elements of the output.
 Result<Values> max_unpool(Conversion& c) {
   const graph::Shape& x = c.shape(0);
+  if (c.has(2)) {
+    std::vector<Dim> shape = TRY(c.dims(2, "the output shape", {.expected = c.rank(0)}));
+    for (Dim d : shape) c.require_less_equal(c.num(0), d, "the output shape must not be negative, but one size is {b}");
+    return Values{TRY(c.append("nn.max_unpool", Attrs{{"output_shape", shape}}, {c.in(0), c.in(1)}))};
+  }
   std::vector<int64_t> kernel = c.ints_attr("kernel_shape", {});
   std::vector<int64_t> strides = c.ints_attr("strides", std::vector<int64_t>(kernel.size(), 1));
   std::vector<int64_t> pads = c.ints_attr("pads", std::vector<int64_t>(kernel.size() * 2, 0));
@@ -45,15 +49,9 @@ Result<Values> max_unpool(Conversion& c) {
     return c.fail("shape-mismatch", "kernel_shape, strides and pads do not fit the rank of the input");
   }
   std::vector<Dim> pooled{x[0], x[1]};
-  for (size_t i = 0; i < kernel.size(); ++i) {
-    pooled.push_back((x[i + 2] - 1) * strides[i] + (kernel[i] - pads[i] - pads[kernel.size() + i]));
-  }
-  Attrs attrs{{"output_shape", pooled}};
-  if (c.has(2)) {
-    attrs.set("output_shape", TRY(c.dims(2, "the output shape")));
-    attrs.set("pooled_shape", pooled);
-  }
-  return Values{TRY(c.append("nn.max_unpool", std::move(attrs), {c.in(0), c.in(1)}))};
+  for (size_t i = 0; i < kernel.size(); ++i)
+    pooled.push_back((x[i + 2] - 1) * strides[i] + (c.num(kernel[i]) - pads[i] - pads[kernel.size() + i]));
+  return Values{TRY(c.append("nn.max_unpool", Attrs{{"output_shape", pooled}}, {c.in(0), c.in(1)}))};
 }
 
 Result<Values> max_roi_pool(Conversion& c) {

@@ -25,6 +25,7 @@ Attrs blocking(Conversion& c) {
 Result<Values> quantize(Conversion& c) {
   Attrs attrs = blocking(c);
   if (!c.has(2) && c.int_attr("output_dtype", 0) != 0) attrs.set("to", TRY(c.dtype_attr("output_dtype", DType::U8)));
+  if (c.int_attr("precision", 0) != 0) attrs.set("precision", TRY(c.dtype_attr("precision", DType::F32)));
   Values inputs = TRY(quant_inputs(c));
   return Values{TRY(c.append("quant.quantize", std::move(attrs), inputs))};
 }

@@ -1,5 +1,6 @@
 // Recurrent layers.
 #include "frontend/onnx/direct.h"
+#include "frontend/onnx/hidden_size.h"
 
 namespace pliant::frontend::onnx {
 namespace {
@@ -7,7 +8,7 @@ namespace {
 Result<Attrs> rnn_attrs(Conversion& c) {
   Attrs attrs{{"direction", c.string_attr("direction", "forward")}, {"batch_major", c.bool_attr("layout", false)}};
   const bool named = c.has_attr("hidden_size") || c.rank(2) != 3;
-  attrs.set("hidden", named ? c.num(c.int_attr("hidden_size", 0)) : c.shape(2)[2]);
+  attrs.set("hidden", named ? TRY(hidden_size(c)) : c.shape(2)[2]);
   if (c.has_attr("activations")) attrs.set("activations", c.strings_attr("activations"));
   if (c.has_attr("activation_alpha")) attrs.set("alpha", c.floats_attr("activation_alpha", {}));
   if (c.has_attr("activation_beta")) attrs.set("beta", c.floats_attr("activation_beta", {}));

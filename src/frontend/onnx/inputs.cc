@@ -1,6 +1,7 @@
 // The model's inputs as parameters: dims become symbols, and integer inputs that are used as sizes give their elements as
 // symbols.
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 
 #include "frontend/onnx/demand.h"
@@ -21,6 +22,18 @@ std::optional<int64_t> as_number(const std::string& text) {
 
 // Names that exporters give to dims of which they know nothing; two dims of such a name need not be equal.
 bool is_anonymous(std::string_view name) { return name.empty() || name == "?" || name == "-1" || name == "None"; }
+
+// What a given shape may call an axis: what the model calls one, or a plain name, which no number or expression is.
+bool is_axis_name(const std::string& text, const ModelProto& model) {
+  auto is_letter = [](unsigned char c) { return std::isalpha(c) != 0 || c == '_' || c >= 0x80; };
+  auto belongs = [&](unsigned char c) { return is_letter(c) || std::isdigit(c) != 0 || c == '.' || c == ':'; };
+  if (is_anonymous(text)) return true;
+  if (is_letter(static_cast<unsigned char>(text[0])) && std::all_of(text.begin(), text.end(), belongs)) return true;
+  const auto& inputs = model.graph.inputs;
+  return std::any_of(inputs.begin(), inputs.end(), [&](const ValueInfoProto& v) {
+    return std::any_of(v.type.shape.begin(), v.type.shape.end(), [&](const Dimension& d) { return d.param == text; });
+  });
+}
 
 const char* kind_name(TypeProto::Kind k) {
   switch (k) {
@@ -72,6 +85,17 @@ std::optional<graph::Shape> Importer::input_shape(const ValueInfoProto& v, const
     for (size_t i = 0; i < given->second.size(); ++i) {
       const std::string& axis = given->second[i];
       auto number = as_number(axis);
+      if (!number && !is_axis_name(axis, model_)) {
+        report(make_error("shape-option", label(name),
+                          "'" + axis +
+                              "' is neither a size nor the name of one: an axis of the given shape is a number, or "
+                              "a name for a size that each run has"));
+        return std::nullopt;
+      }
+      if (number && *number < -1) {
+        report(make_error("shape-option", label(name), "the given shape has the size " + axis));
+        return std::nullopt;
+      }
       shape.push_back(number && *number >= 0 ? ctx_->constant(*number) : axis_symbol(name, i, axis, options));
     }
     return shape;

@@ -1,3 +1,6 @@
+#include <set>
+#include <tuple>
+
 #include "frontend/onnx/model.h"
 #include "frontend/onnx/wire.h"
 
@@ -349,6 +352,12 @@ Result<ModelProto> read_model(MappedFile file, const std::string& path, const st
   }
   if (m.graph.nodes.empty() && m.graph.outputs.empty()) {
     return make_error("malformed-model", path, "the file holds no graph: it is truncated or not an ONNX model");
+  }
+  std::set<std::tuple<std::string_view, std::string_view, std::string_view>> functions;
+  for (const FunctionProto& f : m.functions) {
+    if (functions.emplace(f.domain, f.name, f.overload).second) continue;
+    return make_error("malformed-model", path,
+                      "function '" + std::string(f.name) + "' of domain '" + std::string(f.domain) + "' is defined twice");
   }
   return m;
 }

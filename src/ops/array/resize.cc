@@ -1,4 +1,6 @@
 // Resampling along axes, one stage an axis.
+#include <algorithm>
+
 #include "ops/elementwise.h"
 #include "ops/resampling.h"
 
@@ -26,6 +28,8 @@ Result<std::vector<ResampledAxis>> read_axes(DefineContext& c, const Resampling&
   for (size_t k = 0; k < axes.size(); ++k) {
     ResampledAxis a;
     a.axis = TRY(c.axis(axes[k], x->rank()));
+    for (const ResampledAxis& other : out)
+      if (other.axis == a.axis) return c.fail("axis-repeated", "axis " + std::to_string(axes[k]) + " is named twice");
     a.in = x->shape[a.axis];
     if (!scales.empty()) {
       if (!(scales[k] > 0)) return c.fail("bad-attribute", "a scale must be positive");
@@ -33,6 +37,10 @@ Result<std::vector<ResampledAxis>> read_axes(DefineContext& c, const Resampling&
       a.num = c.dim(p);
       a.den = c.dim(q);
       a.out = expr::floordiv(a.in * p, q);
+      // A scale that f32 rounds maps positions in f32, as scales from data do.
+      const bool is_exact =
+          static_cast<double>(static_cast<float>(scales[k])) * static_cast<double>(q) == static_cast<double>(p);
+      if (r.mode == Resampling::Mode::Nearest && !is_exact) a.scale = expr::make_const(c.ctx(), DType::F32, scales[k]);
     } else {
       a.num = a.out = sizes[k];
       a.den = a.in;
@@ -141,6 +149,15 @@ Tensor interpolate(DefineContext& c, const Resampling& r, const ResampledAxis& a
   return c.te().map("interpolated", shape, [&](const Index& i) { return (*sum)(i) / (*total)({i[a.axis]}); });
 }
 
+// The values that integers of `to` hold: the nearest, away from zero in the middle, within the type's range.
+Tensor rounded_to(DefineContext& c, DType to, const Tensor& x) {
+  return c.te().map("rounded", x->shape, [&](const Index& i) {
+    Scalar v = (*x)(i), zero = constant_like(v, 0);
+    Scalar half = expr::make_select(less_than(v, zero), constant_like(v, -0.5), constant_like(v, 0.5));
+    return expr::make_cast(v.dtype(), expr::make_cast(to, v + half));
+  });
+}
+
 // Whether axes are interpolated only where the run says that their sizes change: those whose scale is the ratio of sizes.
 bool may_keep_size(const ResampledAxis& a) {
   return !a.is_identity() && a.num == a.out && a.den == a.in && !a.scale && !a.crop_start;
@@ -152,9 +169,12 @@ Tensor interpolate_all(DefineContext& c, const Resampling& r, const std::vector<
   std::vector<const ResampledAxis*> order;
   for (const ResampledAxis& a : axes)
     if (!a.is_identity()) order.push_back(&a);
+  // With antialiasing integers are rounded after each axis, the last axis first, as image libraries do it.
+  const bool rounds = r.antialias && is_int(c.in(0)->dtype);
+  if (rounds) std::reverse(order.begin(), order.end());
   Dim kept = c.dim(1);
   size_t leading = 0;
-  while (leading + 2 < order.size() && may_keep_size(*order[leading])) {
+  while (!rounds && leading + 2 < order.size() && may_keep_size(*order[leading])) {
     const ResampledAxis& a = *order[leading++];
     kept = kept * equals(a.out - a.in, 0, c.ctx());
   }
@@ -166,6 +186,7 @@ Tensor interpolate_all(DefineContext& c, const Resampling& r, const std::vector<
     if (k < leading) made[0] = made[0] * (1 - kept);
     if (k == leading && leading > 0) source.is_whole = kept;
     source.part = interpolate(c, r, *order[k], source, std::move(made));
+    if (rounds) source.part = rounded_to(c, c.in(0)->dtype, source.part);
     if (k >= leading) source.is_whole = Dim();
   }
   return source.part;

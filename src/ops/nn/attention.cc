@@ -34,14 +34,7 @@ class Attention {
     batch_ = shape(q)[0];
     const graph::Shape by_head = shape(q);
     q = TRY(group_heads(q, shape(k)[1], "keys"));
-    double scale = e_.attr().as_float("scale");
-    if (scale == 0) {
-      Dim size = shape(q)[3];
-      if (!size.is_const())
-        return e_.fail("unsupported-shape", "the size of a head, " + size.str() + ", is not known, so scale must be given");
-      scale = 1.0 / std::sqrt(static_cast<double>(size.const_value()));
-    }
-    ValueId raw = TRY(reshape(TRY(scores(q, k, scale)), {by_head[0], by_head[1], queries_, keys_})), capped = raw;
+    ValueId raw = TRY(reshape(TRY(scores(q, k)), {by_head[0], by_head[1], queries_, keys_})), capped = raw;
     double cap = e_.attr().as_float("softcap");
     if (cap > 0) {
       ValueId limit = e_.scalar(dtype_, cap);
@@ -86,22 +79,35 @@ class Attention {
   Result<ValueId> group_heads(ValueId v, Dim groups, const std::string& of) {
     const graph::Shape s = shape(v);
     if (e_.ctx.proves_equal(s[1], groups)) return v;
-    if (!s[1].is_const() || !groups.is_const() || groups.const_value() == 0 ||
-        s[1].const_value() % groups.const_value() != 0)
+    const bool are_known = s[1].is_const() && groups.is_const();
+    if (are_known && (groups.const_value() == 0 || s[1].const_value() % groups.const_value() != 0))
       return e_.fail("shape-mismatch",
                      "the heads of " + of + ", " + groups.str() + ", do not divide those of queries, " + s[1].str());
-    return reshape(v, {s[0], groups, s[2] * (s[1].const_value() / groups.const_value()), s[3]});
+    const Dim heads = expr::floordiv(s[1], e_.ctx.proves_less_equal(num(1), groups) ? groups : expr::max(groups, num(1)));
+    if (!are_known)
+      e_.builder.add_obligation({graph::Obligation::Kind::Equal, heads * groups, s[1],
+                                 "the heads of " + of + " do not divide those of queries, {b}", e_.node.loc});
+    return reshape(v, {s[0], groups, s[2] * heads, s[3]});
+  }
+
+  // The scale, which by default is one over the root of a head's size, or the root of it.
+  Result<ValueId> scale_of(Dim size, bool root) {
+    double scale = e_.attr().as_float("scale");
+    if (scale == 0 && size.is_const()) scale = 1.0 / std::sqrt(static_cast<double>(size.const_value()));
+    if (scale != 0) return e_.scalar(dtype_, root ? std::sqrt(scale) : scale);
+    ValueId s = TRY(e_.append("array.from_dims", Attrs{{"values", std::vector<Dim>{size}}}, {}));
+    s = TRY(e_.append("math.cast", Attrs{{"to", DType::F64}}, {TRY(reshape(s, {}))}));
+    s = TRY(unary("math.rsqrt", s));
+    if (root) s = TRY(unary("math.sqrt", s));
+    return e_.append("math.cast", Attrs{{"to", dtype_}}, {s});
   }
 
   // q k' * scale. Halves are scaled by the root on both sides, which keeps their products from overflowing.
-  Result<ValueId> scores(ValueId q, ValueId k, double scale) {
-    if (dtype_ == DType::F16 || dtype_ == DType::BF16) {
-      const ValueId root = e_.scalar(dtype_, std::sqrt(scale));
-      q = TRY(binary("mul", q, root));
-      k = TRY(binary("mul", k, root));
-    } else {
-      q = TRY(binary("mul", q, e_.scalar(dtype_, scale)));
-    }
+  Result<ValueId> scores(ValueId q, ValueId k) {
+    const bool halves = dtype_ == DType::F16 || dtype_ == DType::BF16;
+    const ValueId scale = TRY(scale_of(shape(q)[3], halves));
+    q = TRY(binary("mul", q, scale));
+    if (halves) k = TRY(binary("mul", k, scale));
     return e_.append("nn.matmul", Attrs{{"transpose_b", true}}, {q, k});
   }
 

@@ -12,12 +12,8 @@ Tensors compute(DefineContext& c) {
   if (indices->rank() != x->rank()) return c.fail("shape-mismatch", "values and positions have different ranks");
   for (size_t k = 0; k < x->rank(); ++k)
     TRY(c.require_equal(x->shape[k], indices->shape[k], "axis " + std::to_string(k) + " of values and positions"));
-  std::vector<Dim> pooled = c.attr().as_dims("pooled_shape");
-  if (pooled.empty()) pooled = shape;
-  if (pooled.size() != shape.size()) return c.fail("bad-attribute", "output_shape and pooled_shape have different ranks");
-  for (size_t k = 0; k < shape.size(); ++k)
-    TRY(c.require_less_equal(pooled[k], shape[k], "axis " + std::to_string(k) + " of what was pooled and of the output"));
-  Dim total = expr::product(c.ctx(), pooled);
+  if (shape.size() != x->rank()) return c.fail("bad-attribute", "output_shape and the input have different ranks");
+  Dim total = expr::product(c.ctx(), shape);
   auto position = [&](const Index& i) { return expr::value(expr::make_cast(DType::I64, (*indices)(i))); };
   std::vector<Dim> values;
   Tensor good = c.te().map("in_range", indices->shape, [&](const Index& i) {
@@ -31,8 +27,8 @@ Tensors compute(DefineContext& c) {
         Index at(shape.size());
         Dim flat = bounded_index(position(u), total);
         for (size_t k = shape.size(); k-- > 0;) {
-          at[k] = k == 0 ? flat : expr::mod(flat, pooled[k]);
-          flat = expr::floordiv(flat, pooled[k]);
+          at[k] = k == 0 ? flat : expr::mod(flat, shape[k]);
+          flat = expr::floordiv(flat, shape[k]);
         }
         return at;
       },
@@ -43,16 +39,13 @@ Tensors compute(DefineContext& c) {
 
 OpDef op_nn_max_unpool() {
   return {.name = "nn.max_unpool",
-          .doc = "Zeros with the input's values at their flat positions.",
-          .attrs = {required_attr("output_shape", AttrKind::Dims, "all sizes of the result"),
-                    attr("pooled_shape", std::vector<Dim>{},
-                         "sizes of what was pooled, which the positions count; empty: output_shape")},
+          .doc = "Zeros with the input's values at their flat positions in the result.",
+          .attrs = {required_attr("output_shape", AttrKind::Dims, "all sizes of the result")},
           .min_inputs = 2,
           .max_inputs = 2,
           .compute = compute,
           .samples = {"f32[1,1,2,2] i64[1,1,2,2]@0..16 output_shape=[1,1,4,4]",
-                      "f32[B,1,2] i64[B,1,2]@0..6 B=1 output_shape=[B,1,6]",
-                      "f32[1,1,2] i64[1,1,2]@0..4 output_shape=[1,1,6] pooled_shape=[1,1,4]"}};
+                      "f32[B,1,2] i64[B,1,2]@0..6 B=1 output_shape=[B,1,6]"}};
 }
 
 }  // namespace pliant::ops
