@@ -13,10 +13,10 @@ bool are_maps(const std::vector<te::Tensor>& tensors) {
 
 }  // namespace
 
+bool is_map(const ops::DataCheck& check) { return check.values.empty() && !check.ok->shape.empty() && are_maps({check.ok}); }
+
 bool checks_are_stages(const ops::Defined& d) {
-  return are_maps(d.outputs) && std::all_of(d.checks.begin(), d.checks.end(), [](const ops::DataCheck& c) {
-           return c.values.empty() && !c.ok->shape.empty() && are_maps({c.ok});
-         });
+  return are_maps(d.outputs) && std::all_of(d.checks.begin(), d.checks.end(), is_map);
 }
 
 LocPtr location_of_check(const graph::Function& f, const graph::Node& node, size_t k, expr::Context& ctx) {

@@ -4,6 +4,8 @@
 
 namespace pliant::lower {
 
+// Whether the check is a map of many elements, with nothing to say about the one that fails.
+bool is_map(const ops::DataCheck& check);
 // Whether the kernels of the node test its checks as they go: all of it is maps, and there is nothing to say about the
 // element that fails.
 bool checks_are_stages(const ops::Defined& d);

@@ -201,6 +201,16 @@ Result<LoweredKernel> lower_check(const Problem& p, const ops::DataCheck& check,
   return k;
 }
 
+// The same for check k where it is a map without values: a kernel of many tasks.
+Result<LoweredKernel> lower_map_check(const Problem& p, const ops::Defined& d, size_t k) {
+  Problem sub{p.ctx, p.te, p.target, p.options, p.function, p.node, p.inputs, {}, p.constants, d.checks, p.name, p.loc};
+  StageList list = make_stages(sub, Inline::All);
+  for (const Stage& s : list.stages)
+    if (check_of(sub, s) == k) return lower_map_stages(sub, list, {&s}, {});
+  PLIANT_CHECK(false) << "a data check of " << p.name << " is no stage";
+  return LoweredKernel{};
+}
+
 }  // namespace
 
 Result<LoweredNode> lower_node(const graph::Function& f, const graph::Node& node, const ConstantValues& constants,
@@ -214,7 +224,8 @@ Result<LoweredNode> lower_node(const graph::Function& f, const graph::Node& node
     p.checks = d.checks;
   } else {
     for (size_t k = 0; k < d.checks.size(); ++k)
-      out.kernels.push_back(TRY(lower_check(p, d.checks[k], location_of_check(f, node, k, ctx))));
+      out.kernels.push_back(TRY(is_map(d.checks[k]) ? lower_map_check(p, d, k)
+                                                    : lower_check(p, d.checks[k], location_of_check(f, node, k, ctx))));
   }
   LoweredNode main = TRY(lower_problem(p));
   for (LoweredKernel& k : main.kernels) out.kernels.push_back(std::move(k));

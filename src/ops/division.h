@@ -4,8 +4,8 @@
 
 namespace pliant::ops {
 
-// a op b with broadcasting, for Div, Mod and Rem. Each integer divisor is asked whether it is 0, unless the result is empty
-// or the node says `nonzero`.
+// a op b with broadcasting, for Div, Mod and Rem. At each element of the result an integer divisor is asked whether it is 0,
+// unless the node says `nonzero`.
 Tensors divided(DefineContext& c, BinaryOp op);
 inline AttrSpec nonzero_attr() { return attr("nonzero", false, "no divisor is 0: none is asked"); }
 

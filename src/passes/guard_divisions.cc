@@ -7,6 +7,7 @@
 //
 // At every level, and before what could merge or move either node: whether a run stops must not depend on that.
 #include "passes/pass.h"
+#include "passes/rewrite/constants.h"
 #include "passes/rewrite/liveness.h"
 #include "passes/rewrite/sweep.h"
 
@@ -19,12 +20,21 @@ bool may_fault(const Sweep& s, const Node& n) {
   return divisor != nullptr && is_int(divisor->dtype) && !n.attrs.bool_or("nonzero", false);
 }
 
+// The divisors are 1 already where the quotient of this arm is left out.
+bool is_guarded(const Sweep& s, const Node& division, const Node& where, size_t arm) {
+  const Node* divisor = s.def(division.inputs[1]);
+  if (divisor == nullptr || divisor->op != "math.where" || divisor->inputs[0] != where.inputs[0]) return false;
+  const ConstantPtr other = s.constant(divisor->inputs[3 - arm]);
+  return other != nullptr && uniform_value(*other) == 1;
+}
+
 Result<Sweep::Action> visit(Sweep& s, Node& where) {
   bool changed = false;
   for (size_t arm : {size_t{1}, size_t{2}}) {
     const ValueId quotient = where.inputs[arm];
     const Node* def = s.def(quotient);
     if (def == nullptr || !may_fault(s, *def) || !s.is_local(quotient) || !s.used_once(quotient)) continue;
+    if (is_guarded(s, *def, where, arm)) continue;
     const Node division = *def;
     const LocPtr loc = Loc::make_derived(division.loc, "guard-divisions");
     const int64_t one = 1;
