@@ -23,12 +23,9 @@ class Product {
   int64_t exponent_ = 0;
 };
 
-constexpr int64_t kPolledWork = 1 << 20;  // multiplications between two looks at the stop flag
-
 // Destroys `a`, the n rows of a matrix.
-pliant_status eliminate(const ExternCall& call, double* a, int64_t n, double& det) {
+pliant_status eliminate(TurnCounter& turns, double* a, int64_t n, double& det) {
   Product product;
-  int64_t work = 0;
   for (int64_t k = 0; k < n; ++k) {
     double* top = a + k * n;
     int64_t pivot = k;
@@ -45,9 +42,7 @@ pliant_status eliminate(const ExternCall& call, double* a, int64_t n, double& de
       const double factor = row[k] / top[k];
       if (factor != 0)
         for (int64_t c = k + 1; c < n; ++c) row[c] -= factor * top[c];
-      if ((work += n - k) < kPolledWork) continue;
-      work = 0;
-      PLIANT_TRY(call.poll());
+      if (turns.is_over(n - k)) return cancelled();
     }
   }
   det = product.value();
@@ -59,17 +54,21 @@ pliant_status determinants(ExternCall& call, int64_t n, int64_t count) {
   const uint64_t elements = static_cast<uint64_t>(n) * static_cast<uint64_t>(n);
   auto* a = call.room<double>(std::max<uint64_t>(elements, 1));
   if (a == nullptr) return PLIANT_OUT_OF_MEMORY;
+  TurnCounter turns(call.stop);
   const std::byte* from = call.inputs[0].data;
   std::byte* to = call.outputs[0].data;
   for (int64_t m = 0; m < count; ++m) {
-    if (m % 1024 == 0) PLIANT_TRY(call.poll());
-    for (uint64_t i = 0; i < elements; ++i, from += sizeof(T)) {
-      T v;
-      std::memcpy(&v, from, sizeof v);
-      a[i] = static_cast<double>(v);
+    if (turns.is_over(1)) return cancelled();
+    for (int64_t row = 0; row < n; ++row) {
+      if (turns.is_over(n)) return cancelled();
+      for (int64_t i = row * n; i < (row + 1) * n; ++i, from += sizeof(T)) {
+        T v;
+        std::memcpy(&v, from, sizeof v);
+        a[i] = static_cast<double>(v);
+      }
     }
     double det = 1;
-    PLIANT_TRY(eliminate(call, a, n, det));
+    PLIANT_TRY(eliminate(turns, a, n, det));
     const T value = static_cast<T>(det);
     std::memcpy(to, &value, sizeof value);
     to += sizeof value;
