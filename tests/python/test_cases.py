@@ -9,11 +9,7 @@ import pliant
 
 FOLDERS = [SHARED / "cases", SHARED / "cases_faults"]
 PT2 = "exported PyTorch programs are not read yet"
-# Cases that still fail, with what is wrong.
-FAILING = {"while_loop_suffix_softmax": "native loops size a temporary for trips that do not run",
-           "long_sums_keep_counting": "sums in f32 lose digits"}
-CASES = [pytest.param(folder, marks=pytest.mark.xfail(strict=True, reason=FAILING[folder.name]) if folder.name in FAILING else ())
-         for folder in sorted(p.parent for folder in FOLDERS for p in folder.glob("*/case.json"))]
+CASES = sorted(p.parent for folder in FOLDERS for p in folder.glob("*/case.json"))
 
 
 def case_data(folder, index):
