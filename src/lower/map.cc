@@ -235,7 +235,8 @@ Walk walk_of(const Problem& p, const StageList& list, const Nest& nest, const st
   for (const Stage* s : group) w.flat.buffers.push_back(s->tensor->id);
   auto elements_of = [&](expr::TensorId id) { return element_count(p.ctx, list.shapes.at(id)); };
   w.transposed = find_transposed(p.ctx, p.target, w.flat, elements_of);
-  if (!w.transposed && !merges_at_run_time(p.ctx, nest, lanes_of(p.ctx, p.target, nest))) w.step = find_strided(p.ctx, w.flat);
+  if (!w.transposed && !merges_at_run_time(p.ctx, nest, lanes_of(p.ctx, p.target, nest)))
+    w.step = find_strided(p.ctx, w.flat);
   return w;
 }
 
