@@ -20,7 +20,7 @@ loop::StmtPtr make_stage_store(expr::Context& ctx, loop::BufferId buffer, Dim of
 
 namespace {
 
-constexpr int64_t kChunk = 4096;  // elements of one task along the vector loop
+constexpr int64_t kChunkBytes = 16384;  // of the widest type, for one task along the vector loop
 
 // A function that is a polynomial, not an instruction.
 bool has_function(Scalar s) {
@@ -41,6 +41,20 @@ bool has_function(Scalar s) {
   return found;
 }
 
+// Bytes of the widest type that is computed in.
+int64_t width_of(const Nest& nest) {
+  int64_t width = 1;
+  for (Scalar s : nest.scalars)
+    for_each_scalar(s, [&](Scalar t) {
+      const bool is_half = t->dtype == DType::F16 || t->dtype == DType::BF16;
+      width = std::max(width, is_half && t->kind != expr::ScalarKind::Load ? 4 : byte_size(t->dtype));
+    });
+  return width;
+}
+
+// Elements of one task along the vector loop.
+int64_t chunk_of(const Nest& nest) { return kChunkBytes / std::min<int64_t>(4, width_of(nest)); }
+
 // Lanes of the vector loop. Long loops in bytes or 16-bit integers alone fill whole vectors; halves are computed in f32.
 int64_t lanes_of(expr::Context& ctx, const codegen::Target& target, const Nest& nest) {
   int64_t lanes = lanes_for(target, nest.scalars);
@@ -48,12 +62,7 @@ int64_t lanes_of(expr::Context& ctx, const codegen::Target& target, const Nest& 
   const bool waits = std::any_of(nest.scalars.begin(), nest.scalars.end(), [](Scalar s) { return has_function(s); });
   if (waits && !nest.loops.empty() && !(const_upper(ctx, nest.loops.back().extent).value_or(INT64_MAX) < 4 * lanes))
     lanes *= 2;
-  int64_t width = 1;
-  for (Scalar s : nest.scalars)
-    for_each_scalar(s, [&](Scalar t) {
-      const bool is_half = t->dtype == DType::F16 || t->dtype == DType::BF16;
-      width = std::max(width, is_half && t->kind != expr::ScalarKind::Load ? 4 : byte_size(t->dtype));
-    });
+  const int64_t width = width_of(nest);
   if (width >= 4 || nest.loops.empty()) return lanes;
   const Dim inner = nest.loops.back().extent;
   const int64_t wide = target.vector_bytes / width;
@@ -191,12 +200,13 @@ TaskGrid make_rows_of_vectors(expr::Context& ctx, const Nest& nest, const Group&
     serial.push_back({*r.as_symbol(), block.length});
     outer[row.var] = block.begin + r;
   }
-  if (!upper || *upper > 2 * kChunk) {
-    Dim chunks = ceildiv(inner.extent, kChunk);
+  const int64_t chunk = chunk_of(nest);
+  if (!upper || *upper > 2 * chunk) {
+    Dim chunks = ceildiv(inner.extent, chunk);
     Dim t = ctx.index_symbol("t", chunks);
     grid.parallel.push_back({*t.as_symbol(), chunks});
-    begin = t * kChunk;
-    length = min(ctx.constant(kChunk), inner.extent - begin);
+    begin = t * chunk;
+    length = min(ctx.constant(chunk), inner.extent - begin);
   } else if (!grid.parallel.empty() && *upper <= 512) {
     serial.push_back(grid.parallel.back());  // short rows: several make a task
     grid.parallel.pop_back();
@@ -247,7 +257,7 @@ TaskGrid make_grid(const Problem& p, const StageList& list, const Nest& nest, co
   const Walk walk = group.checks == 0 ? walk_of(p, list, nest, group.stages) : Walk();
   if (walk.transposed) return make_transposed(ctx, p.target, walk.flat, *walk.transposed);
   if (merges_at_run_time(ctx, nest, lanes)) {
-    Runs runs = make_runs(ctx, nest, kChunk, lanes, [&](const Nest& run, SymbolId var, Dim at) {
+    Runs runs = make_runs(ctx, nest, chunk_of(nest), lanes, [&](const Nest& run, SymbolId var, Dim at) {
       return make_point(ctx, run, group, {{var, at}}, lane_of(at, ctx.constant(0)));
     });
     return {{runs.tasks}, runs.body};
