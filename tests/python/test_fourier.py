@@ -3,7 +3,7 @@ import numpy as np
 import pliant
 import pytest
 from models import F32, I64, Graph
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 TARGETS = ["native", "x86-64-v3"]
 TYPES = {"f32": (F32, np.float32, 1e-6), "f64": (TensorProto.DOUBLE, np.float64, 1e-14),
@@ -108,6 +108,48 @@ def test_axes_and_lengths_that_are_inputs(shape, axis, kind):
             length = min(length, 2 * (shape[axis if axis >= 0 else axis + 1] - 1))
         want = transform(x, axis, length, inverse, onesided)
         check(exe.run({"x": x, "length": np.int64(length)})["y"], want, axis, 2e-6)
+
+
+def test_lengths_that_cannot_be():
+    exe = pliant.compile(dft_model(["b", "n"], "onesided", length="input"))
+    x = np.ones((2, 5, 1), np.float32)
+    assert (np.asarray(exe.run({"x": x, "length": np.int64(0)})["y"]) == np.zeros((2, 1, 2))).all()
+    for length in (-1, -7):
+        with pytest.raises(pliant.Error, match="samples of the transform"):
+            exe.run({"x": x, "length": np.int64(length)})
+    with pytest.raises(pliant.Error, match="samples of the transform"):
+        pliant.compile(dft_model(["b", "n"], "half")).run({"x": np.ones((2, 0, 2), np.float32)})
+    g = Graph()
+    g("STFT", "x", "step", "", "length", name="y")
+    exe = pliant.compile(g.model([("x", F32, ["b", "n"]), ("step", I64, []), ("length", I64, [])], [("y", F32, [None] * 4)]))
+    for step, length, message in ((0, 4, "least frame step"), (1, -2, "samples of a frame"), (1, 11, "the frame and the signal")):
+        with pytest.raises(pliant.Error, match=message):
+            exe.run({"x": np.ones((1, 10), np.float32), "step": np.int64(step), "length": np.int64(length)})
+
+
+@pytest.mark.parametrize("n", ["n", 12, 37])
+@pytest.mark.parametrize("native_loops", [False, True])
+def test_transforms_in_a_loop(n, native_loops):
+    infos = {name: helper.make_tensor_value_info(name, t, shape) for name, t, shape in (
+        ("i", I64, []), ("on", TensorProto.BOOL, []), ("c", F32, ["b", n, 2]), ("go", TensorProto.BOOL, []), ("o", F32, ["b", n, 2]),
+        ("s", F32, ["b", n, 2]), ("trips", I64, []), ("x", F32, ["b", n, 2]), ("y", F32, ["b", n, 2]), ("all", F32, None))}
+    body = Graph()
+    f = body("DFT", "c", axis=1)
+    body("Mul", body("DFT", f, axis=1, inverse=1), body.constant(np.float32(0.5)), name="o")
+    body("Identity", f, name="s")
+    body("Identity", "on", name="go")
+    inner = helper.make_graph(body.nodes, "body", [infos[k] for k in ("i", "on", "c")], [infos[k] for k in ("go", "o", "s")],
+                              body.initializers)
+    node = helper.make_node("Loop", ["trips", "", "x"], ["y", "all"], body=inner)
+    graph = helper.make_graph([node], "g", [infos["trips"], infos["x"]], [infos["y"], infos["all"]])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    exe = pliant.compile(model, native_loops=native_loops)
+    for size in (8, 13, 60) if n == "n" else (n,):
+        x = np.random.default_rng(size).standard_normal((2, size, 2)).astype(np.float32)
+        got = exe.run({"trips": np.int64(3), "x": x})
+        assert np.abs(np.asarray(got["y"]) - x / 8).max() < 1e-6
+        for t in range(3):
+            check(np.asarray(got["all"])[t], transform(x / 2 ** t, 1, None, False, False), 1, 1e-6)
 
 
 @pytest.mark.parametrize("kind", ["onesided", "inverse"])

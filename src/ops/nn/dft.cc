@@ -16,6 +16,7 @@ Tensors compute(DefineContext& c) {
   if (!parts.is_const(1) && !parts.is_const(2))
     return c.fail("shape-mismatch", "the last axis has " + parts.str() + " parts but must have 1 or 2");
   Dim length = c.attr().has("length") ? c.attr().as_dim("length") : inverse && onesided ? (size - 1) * 2 : size;
+  TRY(c.require_less_equal(c.dim(0), length, "no samples and the samples of the transform"));
   // Samples behind the input are zero. From half a spectrum the other half is its mirror, conjugate.
   auto sample = [&](const Index& i, Dim n, int64_t part) {
     Index at = i;

@@ -16,6 +16,7 @@ Tensors compute(DefineContext& c) {
   if (complex && onesided) return c.fail("bad-attribute", "the spectrum of a complex signal has two sides");
   Dim step = c.attr().as_dim("frame_step"), length = c.attr().as_dim("frame_length");
   TRY(c.require_less_equal(c.dim(1), step, "the least frame step and the frame step"));
+  TRY(c.require_less_equal(c.dim(0), length, "no samples and the samples of a frame"));
   TRY(c.require_less_equal(length, x->shape[1], "the frame and the signal"));
   if (c.has(1)) {
     TRY(c.require_same_dtype(0, 1));
