@@ -76,19 +76,20 @@ bool multiplies_loads(const te::TensorDef& t, const std::vector<te::Tensor>& rea
 }
 
 // A copy that lies along its last axis as a reader over more axes does that picks by data from the others, which the
-// original does not.
+// original does not. A single pick of each result may read little of it, and is not worth a copy.
 bool is_laid_out(expr::Context& ctx, const te::TensorDef& t, const std::vector<te::Tensor>& readers) {
   if (t.shape.empty() || t.body->kind != expr::ScalarKind::Load) return false;
   const Dim last = ctx.symbol_dim(t.index.back());
   if (t.body->index.empty() || t.body->index.back() == last) return false;
   return std::any_of(readers.begin(), readers.end(), [&](const te::Tensor& r) {
-    if (r->index.empty() || r->shape.size() + r->reduce_extent.size() <= t.shape.size() || !picks_by_data(*r)) return false;
+    if (r->index.empty() || r->shape.size() + r->reduce_extent.size() <= t.shape.size()) return false;
     const std::vector<Scalar> loads = expr::loads_of(r->body);
-    return std::any_of(loads.begin(), loads.end(), [&](Scalar l) {
+    const auto picks = std::count_if(loads.begin(), loads.end(), [&](Scalar l) {
       return l->tensor == t.id && expr::uses_symbol(l->index.back(), r->index.back()) &&
              std::any_of(l->index.begin(), l->index.end() - 1,
                          [](Dim d) { return !expr::loads_of(expr::make_index(d)).empty(); });
     });
+    return picks > (r->kind == te::Kind::Reduce ? 0 : 1);
   });
 }
 
