@@ -1,4 +1,6 @@
-"""The ONNX backend node tests, by execution. Those of onnx_backend_passing.txt must pass; `./dev bless backend` rewrites the list."""
+"""The ONNX backend node tests, by execution. Those of onnx_backend_passing.txt must pass; `./dev bless backend` rewrites the list.
+test_maxunpool_export_with_output_shape is not among them: it counts positions in a smaller shape than the result's, which undoes no
+pool; onnxruntime leaves it out too."""
 import collections
 import concurrent.futures
 import json
