@@ -131,8 +131,12 @@ pliant_status bind_lists(const Model& model, State& state, const pliant_list_inp
 }
 
 pliant_status release_abandoned(State& state) {
-  for (; !state.abandoned.empty(); state.abandoned.pop_back())
-    PLIANT_TRY(state.abandoned.back().clear(StopFlag(state.stop)));
+  const StopFlag flag(state.stop);
+  for (; !state.abandoned.empty(); state.abandoned.pop_back()) PLIANT_TRY(state.abandoned.back().clear(flag));
+  for (; !state.abandoned_blocks.empty(); state.abandoned_blocks.pop_back()) {
+    PLIANT_TRY(flag.poll());
+    state.list_memory.blocks->release(state.abandoned_blocks.back());
+  }
   return PLIANT_OK;
 }
 

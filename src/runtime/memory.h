@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "runtime/error.h"
+#include "runtime/turns.h"
 
 namespace pliant::runtime {
 
@@ -65,7 +66,7 @@ class BlockPool {
  public:
   static BlockPool* create() { return new BlockPool; }
   // Null when there is no memory. One reference; data is 64-byte aligned.
-  pliant_buffer* allocate(uint64_t bytes);
+  pliant_buffer* allocate(uint64_t bytes, StopFlag flag = StopFlag(nullptr));
   void release(pliant_buffer* block);
   // The owner's reference.
   void drop();

@@ -54,7 +54,8 @@ pliant_status allocate_output(Model& model, State& state, size_t i) {
     return fail(PLIANT_OUT_OF_MEMORY,
                 "output \"%s\" needs %" PRIu64 " bytes, shape %s, which passes the memory limit of %" PRIu64, name,
                 v.size.bytes, shape_text(v.size.shape.data(), v.size.shape.size()).str(), state.budget.limit);
-  v.block = model.blocks->allocate(state.guards != nullptr ? Guards::room(v.size.bytes) : v.size.bytes);
+  v.block =
+      model.blocks->allocate(state.guards != nullptr ? Guards::room(v.size.bytes) : v.size.bytes, StopFlag(state.stop));
   if (v.block == nullptr)
     return fail(PLIANT_OUT_OF_MEMORY, "no memory for the %" PRIu64 " bytes of output \"%s\"", v.size.bytes, name);
   state.budget.outputs += v.size.bytes;
@@ -78,6 +79,8 @@ void finish_outputs(Model& model, State& state, pliant_status status) {
     if (status == PLIANT_OK) {
       out.buffer = v.block;
       out.data = v.data;
+    } else if (StopFlag(state.stop).is_set()) {
+      state.abandoned_blocks.push_back(v.block);  // the pool may have to unmap others for it
     } else {
       model.blocks->release(v.block);
     }

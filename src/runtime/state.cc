@@ -38,6 +38,10 @@ State::State(const Model& model)
   step.ops.reserve(1);
 }
 
+State::~State() {
+  for (pliant_buffer* block : abandoned_blocks) list_memory.blocks->release(block);
+}
+
 GrowBlock* State::take_grow() {
   if (idle_grows.empty()) {
     grow_blocks.push_back(std::make_unique<GrowBlock>());
@@ -50,6 +54,7 @@ GrowBlock* State::take_grow() {
 }
 
 void State::trim() {
+  if (StopFlag(stop).is_set()) return;  // giving back gigabytes takes longer than a run may go on: after the next one
   uint64_t kept = 0;
   for (const auto& block : grow_blocks) {
     kept += block->capacity();

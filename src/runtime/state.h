@@ -51,6 +51,7 @@ struct Budget {
 class State {
  public:
   explicit State(const Model& model);
+  ~State();
 
   std::vector<InputView> inputs;
   std::vector<OutputView> outputs;
@@ -58,8 +59,9 @@ class State {
   ListMemory list_memory;
   // What runs that were ended held: taken apart by the next ones, in turns, since that may take longer than a run may go on.
   std::vector<TensorList> abandoned;
-  std::vector<bool> given_lists;  // by input, while they are bound
-  std::vector<int64_t> key;       // the run's key-slot values
+  std::vector<pliant_buffer*> abandoned_blocks;  // of outputs
+  std::vector<bool> given_lists;                 // by input, while they are bound
+  std::vector<int64_t> key;                      // the run's key-slot values
   // The entry's frame, with room for its parts.
   Frame entry;
   std::vector<int64_t> slots;
