@@ -1,8 +1,13 @@
 // The command-line tool: option parsing and exit codes. 0 done, 1 the user's fault, 2 bad usage, 3 our bug.
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
+#include <new>
 
+#include "base/output_file.h"
+#include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/session.h"
 
@@ -37,7 +42,7 @@ void add_run_options(CLI::App& app, RunArgs& a) {
 
 int report(const Error& error) {
   show_progress("");
-  std::fprintf(stderr, "%s\n", error.text().c_str());
+  std::fprintf(stderr, "%s\n", to_text(error.text()).c_str());
   return 1;
 }
 
@@ -56,7 +61,7 @@ int parse_and_run(int argc, char** argv) {
   CLI::App* c = app.add_subcommand("compile", "Compile a model into one artifact for every shape");
   c->add_option("MODEL", compile_args.model, "an .onnx file, or a module in the text of the graph IR, an .ir file")
       ->required();
-  c->add_option("-o,--output", output, "the artifact to write")->required();
+  c->add_option("-o,--output", output, "the artifact to write; - is standard output")->required();
   c->add_option("--threads", compile_args.threads, "for compiling; 0: all")->check(CLI::NonNegativeNumber);
   add_compile_options(*c, compile_args, true);
 
@@ -66,9 +71,10 @@ int parse_and_run(int argc, char** argv) {
 
   CLI::App* b = app.add_subcommand("bench", "Measure latency at one shape or more");
   add_run_options(*b, bench_args.run);
-  CLI::Option* requests = b->add_option("--requests", bench_args.requests, "runs of each shape")->check(CLI::PositiveNumber);
+  CLI::Option* requests = b->add_option("--requests", bench_args.requests, "runs of each shape")
+                              ->check(CLI::Range(int64_t{1}, int64_t{100'000'000}));
   b->add_option("--duration", bench_args.seconds, "seconds for each shape")->check(CLI::PositiveNumber)->excludes(requests);
-  b->add_option("--json", bench_args.json, "file for the report");
+  b->add_option("--json", bench_args.json, "file for the report; - is standard output");
 
   CLI::App* i = app.add_subcommand("inspect", "Say what an artifact or a model holds");
   i->add_option("MODEL", inspect_args.model)->required();
@@ -81,7 +87,7 @@ int parse_and_run(int argc, char** argv) {
   v->add_option("--shape", verify_args.shapes, "as for run");
   v->add_option("--dim", verify_args.dims, "as for run");
   v->add_option("--samples", verify_args.samples, "shapes to try when none is given")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
   v->add_option("--tolerance", verify_args.tolerance, "largest relative error")
       ->check(CLI::PositiveNumber)
@@ -101,12 +107,48 @@ int parse_and_run(int argc, char** argv) {
   return status.ok() ? 0 : report(status.error());
 }
 
+int report_out_of_memory() {
+  std::fputs("\npliant: error: there is no memory left for this\n", stderr);
+  return 1;
+}
+
+// A signal that ends the process takes half-written files along.
+void clean_up_on_signals() {
+  struct sigaction action{};
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
+  action.sa_handler = [](int signal) {
+    remove_unfinished_files();
+    raise(signal);
+  };
+  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+    struct sigaction before{};
+    if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);
+  }
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is an error of writing
+}
+
+// Where memory ends in a place that no exception can leave.
+void end_out_of_memory() {
+  try {
+    if (std::exception_ptr e = std::current_exception()) std::rethrow_exception(e);
+  } catch (const std::bad_alloc&) {
+    remove_unfinished_files();
+    std::_Exit(report_out_of_memory());
+  } catch (...) {
+  }
+  std::abort();
+}
+
 }  // namespace
 }  // namespace pliant::cli
 
 int main(int argc, char** argv) {
+  pliant::cli::clean_up_on_signals();
+  std::set_terminate(pliant::cli::end_out_of_memory);
   try {
     return pliant::cli::parse_and_run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    return pliant::cli::report_out_of_memory();
   } catch (const std::exception& e) {
     std::fprintf(
         stderr,

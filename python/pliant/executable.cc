@@ -6,9 +6,12 @@
 #include <sys/mman.h>
 
 #include <cstring>
-#include <filesystem>
-#include <fstream>
+#include <span>
 
+#include "artifact/file.h"
+#include "artifact/sha256.h"
+#include "base/output_file.h"
+#include "gil.h"
 #include "interrupt.h"
 
 namespace nb = nanobind;
@@ -143,18 +146,25 @@ Executable::Executable(const void* bytes, size_t size, int threads, uint64_t mem
   std::memcpy(memory_.get(), bytes, size);
   pliant_load_options options = load_options(threads, memory_limit, check_memory ? PLIANT_LOAD_CHECK_MEMORY : 0);
   pliant_model* model = nullptr;
-  pliant_status status = pliant_load_memory(memory_.get(), size, &options, &model);
+  pliant_status status;
+  {
+    GilRelease unlocked;
+    status = pliant_load_memory(memory_.get(), size, &options, &model);
+  }
   if (status != PLIANT_OK) throw_status(status, "");
   model_.reset(model);
 }
 
 Executable::Executable(const std::string& path, int threads, uint64_t memory_limit, std::optional<bool> huge_pages,
-                       bool check_memory)
-    : path_(path) {
+                       bool check_memory) {
   const uint32_t flags = !huge_pages ? PLIANT_LOAD_CHOOSE_PAGES : *huge_pages ? PLIANT_LOAD_HUGE_PAGES : 0;
   pliant_load_options options = load_options(threads, memory_limit, flags | (check_memory ? PLIANT_LOAD_CHECK_MEMORY : 0));
   pliant_model* model = nullptr;
-  pliant_status status = pliant_load_file(path.c_str(), &options, &model);
+  pliant_status status;
+  {
+    GilRelease unlocked;
+    status = pliant_load_file(path.c_str(), &options, &model);
+  }
   if (status != PLIANT_OK) throw_status(status, path);
   model_.reset(model);
 }
@@ -245,7 +255,8 @@ nb::list Executable::run(const std::vector<std::string>& names, nb::list arrays,
   options.list_outputs = outputs.lists.data();
   {
     InterruptScope interrupt(stop);
-    nb::gil_scoped_release unlocked;
+    RunningScope running(stop);
+    GilRelease unlocked;
     status = pliant_run_with(model_.get(), tensors.inputs.data(), count, outputs.raw.data(), outputs.raw.size(), &options);
   }
   if (status == PLIANT_CANCELLED && PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -255,22 +266,41 @@ nb::list Executable::run(const std::vector<std::string>& names, nb::list arrays,
   return result;
 }
 
+namespace {
+
+// What has been written, read back from the file that it is in: whether it is the artifact of that digest.
+bool is_artifact(int file, size_t size, const uint8_t* digest) {
+  void* p = size > artifact::kDigestBytes ? mmap(nullptr, size, PROT_READ, MAP_SHARED, file, 0) : MAP_FAILED;
+  if (p == MAP_FAILED) return false;
+  const std::span<const std::byte> all(static_cast<const std::byte*>(p), size);
+  const artifact::Digest found = artifact::digest_of(all.first(size - artifact::kDigestBytes), pliant_default_threads());
+  const bool is_same = std::memcmp(found.data(), digest, found.size()) == 0 &&
+                       std::memcmp(all.last(artifact::kDigestBytes).data(), digest, found.size()) == 0;
+  munmap(p, size);
+  return is_same;
+}
+
+Status save_bytes(std::span<const std::byte> bytes, const uint8_t* digest, const std::string& path) {
+  OutputFile file = TRY(OutputFile::open(path));
+  TRY(file.append(bytes));
+  if (file.written() >= 0 && !is_artifact(file.written(), bytes.size(), digest))
+    return make_error("file", path, "cannot be written: the file that the model was loaded from has been changed since");
+  return file.finish();
+}
+
+}  // namespace
+
 void Executable::save(const std::string& path) const {
-  std::error_code error;
-  if (!memory_) {
-    std::filesystem::copy_file(path_, path, std::filesystem::copy_options::overwrite_existing, error);
-  } else {
-    std::string partial = path + ".partial";
-    std::ofstream out(partial, std::ios::binary);
-    out.write(reinterpret_cast<const char*>(memory_.get()), static_cast<std::streamsize>(size_));
-    out.close();
-    if (out) {
-      std::filesystem::rename(partial, path, error);
-    } else {
-      error = std::make_error_code(std::errc::io_error);
-    }
+  const auto info = filled<pliant_model_info>([&](auto* out) { return pliant_describe_model(model_.get(), out); });
+  const void* data = memory_.get();
+  size_t size = size_;
+  if (!memory_ && pliant_loaded_file(model_.get(), &data, &size) != PLIANT_OK) throw_status(PLIANT_RUN_FAULT, path);
+  Status saved = ok();
+  {
+    GilRelease unlocked;
+    saved = save_bytes({static_cast<const std::byte*>(data), size}, info.digest, path);
   }
-  if (error) throw PliantError(path + ": cannot be written");
+  if (!saved.ok()) throw PliantError(saved.error().text());
 }
 
 }  // namespace pliant::python

@@ -10,13 +10,14 @@
 #include <string>
 #include <vector>
 
+#include "base/utf8.h"
 #include "runtime/pliant.h"
 
 namespace pliant::python {
 
 // What Python sees as pliant.CompileError, ArtifactError, InputError and RunError, all of them pliant.Error.
 struct PliantError : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  explicit PliantError(const std::string& text) : std::runtime_error(to_text(text)) {}
 };
 struct CompileError : PliantError {
   using PliantError::PliantError;
@@ -57,6 +58,7 @@ class Executable {
                      const std::vector<std::string>& list_names, nanobind::list lists, uint64_t memory_limit,
                      std::optional<uint64_t> seed) const;
   void cancel() const { pliant_cancel(model_.get()); }
+  // Writes the artifact that was loaded, whatever its file holds by now, or throws.
   void save(const std::string& path) const;
 
  private:
@@ -66,9 +68,8 @@ class Executable {
   };
   nanobind::list describe(size_t count, pliant_status (*read)(const pliant_model*, size_t, pliant_tensor_info*)) const;
 
-  std::unique_ptr<std::byte, Free> memory_;  // outlives model_
+  std::unique_ptr<std::byte, Free> memory_;  // outlives model_; null for a model from a file
   size_t size_ = 0;
-  std::string path_;  // of the file when there is no memory_
   std::unique_ptr<pliant_model, Free> model_;
 };
 

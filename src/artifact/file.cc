@@ -12,7 +12,6 @@ namespace pliant::artifact {
 namespace {
 
 constexpr unsigned char kMagic[8] = {0x89, 'P', 'L', 'N', 'T', '\r', '\n', 0x1a};
-constexpr uint64_t kDigestBytes = 32;
 
 struct Header {
   unsigned char magic[8];

@@ -21,7 +21,7 @@
 
 namespace pliant::artifact {
 
-inline constexpr uint32_t kFormatVersion = 4;
+inline constexpr uint32_t kFormatVersion = 5;
 inline constexpr uint64_t kPageBytes = 4096;
 inline constexpr uint64_t kConstantAlignment = 64;
 inline constexpr int kMaxRank = 32;
@@ -35,7 +35,8 @@ struct Variant {
 // The whole file in one block of exactly its size. Variants must pass verify().
 std::vector<std::byte> write_file(std::span<const Variant> variants);
 
-using Digest = std::array<std::byte, 32>;
+inline constexpr uint64_t kDigestBytes = 32;
+using Digest = std::array<std::byte, kDigestBytes>;
 
 struct ReadOptions {
   bool check_digest = true;

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "artifact/program_bytes.h"
+#include "artifact/seal.h"
 #include "artifact/sha256.h"
 #include "artifact/verify.h"
 #include "artifact/verify_test.h"
@@ -79,7 +80,8 @@ TEST(file, several_variants_share_constants) {
   std::vector<Variant> two = {w.variant, w.variant};
   two[0].program.image.target = "x86-64-v4";
   two[0].program.image.features = {"avx512f"};
-  two[1].program.image.text.resize(5000);
+  two[1].program.image.text.resize(5000, std::byte{0});
+  seal(two[1].program.image);
   const std::vector<std::byte> file = write_file(two);
   FileView view;
   std::string error;
@@ -99,7 +101,7 @@ TEST(file, refuses_what_is_no_artifact) {
   EXPECT_EQ(open_error(bytes(10'000, 4)), "this is not a .pliant file");
   std::vector<std::byte> other = w.file;
   other[8] = std::byte{9};
-  EXPECT_EQ(open_error(other), "the file has format version 9 but this runtime reads version 3; compile the model again");
+  EXPECT_EQ(open_error(other), "the file has format version 9 but this runtime reads version 5; compile the model again");
   std::vector<std::byte> longer = w.file;
   longer.push_back({});
   EXPECT_EQ(open_error(longer), "the file is too long: it has " + std::to_string(longer.size()) + " bytes but should have " +

@@ -1,9 +1,12 @@
 #include "artifact/verify.h"
 
 #include <algorithm>
+#include <string_view>
 #include <vector>
 
 #include "artifact/file.h"
+#include "artifact/seal.h"
+#include "artifact/utf8.h"
 #include "artifact/verify_code.h"
 
 namespace pliant::artifact {
@@ -24,7 +27,7 @@ class Verifier {
   }
   bool run() {
     return sizes() && image() && constants() && descs() && binds() && shapes() && buffers() && calls() && externs() &&
-           copies() && reads() && control() && functions() && invokes() && verify_code(p_, error_);
+           copies() && reads() && control() && functions() && invokes() && texts() && verify_code(p_, entries_, error_);
   }
 
  private:
@@ -34,7 +37,16 @@ class Verifier {
   }
   bool is_valid(const Int& i) const { return !i.is_slot || (i.value >= 0 && i.value < most_slots_); }
   bool is_size(const Int& i) const { return is_valid(i) && (i.is_slot || i.value >= 0); }
-  bool is_code(uint64_t offset) const { return offset < p_.image.text.size(); }
+  // The record of the function there; null when there is none of that kind.
+  const Entry* entry(uint64_t offset, Entry::Kind kind) {
+    auto it = entries_.at.find(offset);
+    if (it == entries_.at.end()) {
+      Entry found;
+      if (!find_entry(p_.image.text, offset, found)) return nullptr;
+      it = entries_.at.emplace(offset, std::move(found)).first;
+    }
+    return it->second.kind == kind ? &it->second : nullptr;
+  }
   bool are_valid(const std::vector<Int>& ints) const {
     for (const Int& i : ints)
       if (!is_valid(i)) return false;
@@ -83,8 +95,11 @@ class Verifier {
       if (r.addend >= (r.kind == Relocation::Kind::Image ? span : m.imports.size()))
         return fail("relocation", i, "points outside the image");
     }
-    for (size_t i = 0; i < p_.kernels.size(); ++i)
-      if (!is_code(p_.kernels[i].code_offset)) return fail("kernel", i, "begins outside the text");
+    if (!is_sealed(m)) return fail("image of", m.text.size(), "bytes of text is not the one that was linked");
+    for (size_t i = 0; i < p_.kernels.size(); ++i) {
+      entries_.kernels.push_back(entry(p_.kernels[i].code_offset, Entry::Kind::Kernel));
+      if (entries_.kernels.back() == nullptr) return fail("kernel", i, "begins where no kernel does");
+    }
     return true;
   }
 
@@ -147,7 +162,8 @@ class Verifier {
   bool shapes() {
     for (size_t i = 0; i < p_.shape_programs.size(); ++i) {
       const ShapeProgram& s = p_.shape_programs[i];
-      if (s.has_code && !is_code(s.code_offset)) return fail("shape program", i, "begins outside the text");
+      entries_.shapes.push_back(s.has_code ? entry(s.code_offset, Entry::Kind::Shape) : nullptr);
+      if (s.has_code && entries_.shapes.back() == nullptr) return fail("shape program", i, "begins where none does");
       for (const Check& c : s.checks)
         if (!is_valid(c.a) || !is_valid(c.b)) return fail("shape program", i, "checks a slot that is none");
     }
@@ -169,6 +185,11 @@ class Verifier {
       if (c.kernel >= p_.kernels.size()) return fail("call", i, "names no kernel");
       for (const Arg& a : c.args)
         if (!is_valid(a)) return fail("call", i, "has a bad argument");
+      const Entry& kernel = *entries_.kernels[c.kernel];
+      if (c.args.size() != kernel.args || c.ints.size() != kernel.ints)
+        return fail("call", i, "has another number of arguments or integers than its kernel");
+      for (size_t k = 0; k < c.args.size(); ++k)
+        if (kernel.writes_to[k] && !is_writable(c.args[k])) return fail("call", i, "has a result that may not be written");
       if (!are_valid(c.ints) || !is_valid(c.tasks) || !is_valid(c.work) ||
           !std::all_of(c.scratch.begin(), c.scratch.end(), [&](const Int& bytes) { return is_size(bytes); }))
         return fail("call", i, "has a bad integer");
@@ -227,6 +248,35 @@ class Verifier {
     return true;
   }
 
+  // What messages and descriptions are made of.
+  bool texts() {
+    std::vector<std::string_view> all{p_.model, p_.producer, p_.precision, p_.image.target};
+    for (const std::string& s : p_.slot_names) all.push_back(s);
+    for (const auto* tensors : {&p_.inputs, &p_.outputs})
+      for (const TensorDesc& t : *tensors) {
+        all.push_back(t.name);
+        for (const Axis& a : t.axes) all.push_back(a.text);
+      }
+    for (const Bind& b : p_.binds) all.push_back(b.symbol);
+    for (const ShapeProgram& s : p_.shape_programs)
+      for (const Check& c : s.checks) all.insert(all.end(), {c.where, c.message});
+    for (const KernelDesc& k : p_.kernels) {
+      all.push_back(k.name);
+      for (const FaultDesc& f : k.faults) all.insert(all.end(), {f.where, f.message});
+    }
+    for (const CallDesc& c : p_.calls) all.push_back(c.where);
+    for (const ExternDesc& e : p_.externs) all.insert(all.end(), {e.symbol, e.where});
+    for (const ReadDesc& r : p_.reads) all.push_back(r.where);
+    for (const ReserveDesc& r : p_.reserves) all.push_back(r.where);
+    for (const FailDesc& f : p_.fails) all.insert(all.end(), {f.where, f.message});
+    for (const LoopDesc& l : p_.loops) all.push_back(l.where);
+    for (const FunctionDesc& f : p_.functions) all.push_back(f.name);
+    for (const InvokeDesc& v : p_.invokes) all.push_back(v.where);
+    for (size_t i = 0; i < all.size(); ++i)
+      if (!is_text(all[i])) return fail("text", i, "is not UTF-8");
+    return true;
+  }
+
   // The functions' code and buffers follow the entry's and each other's without gaps.
   bool functions() {
     size_t code = p_.functions.empty() ? p_.code.size() : p_.functions[0].first;
@@ -262,6 +312,7 @@ class Verifier {
   const Program& p_;
   uint64_t constants_bytes_;
   std::string& error_;
+  NativeEntries entries_;
   uint32_t most_slots_;  // of any function
   uint32_t most_lists_;
 };

@@ -1,5 +1,5 @@
 // The load-time verifier: after it, the VM executes a program without checking indices, slots, code positions or argument
-// kinds.
+// kinds. Values are checked where they are used: sizes, offsets, counts of tasks.
 #pragma once
 #include <string>
 
@@ -19,9 +19,15 @@ inline constexpr size_t kMaxFailValues = 8;
 //   every table index, slot, key slot and code position is in range, those of an instruction within its function's, and the
 //   code of a function does not run on into what follows;
 //   every key slot is bound, and binds fit their inputs;
+//   every slot is computed on every path to each use: by the binds, an instruction, or a shape program that says so;
 //   every buffer is used only inside [first, last] and only where its epoch has been planned on every path;
-//   copies, runtime functions and the results of calls write nothing but buffers, outputs, growable blocks and results;
-//   code offsets lie in `text`, relocations in `data`.
+//   copies, runtime functions, kernels and the results of calls write nothing but buffers, outputs, growable blocks and
+//   results;
+//   code offsets are those of functions that the native code declares (entry.h), of the right kind, called with as many
+//   arguments and integers as they read;
+//   the native image is the one that was linked (seal.h); its relocations lie in `data`;
+//   every text is UTF-8.
+// What is left to native code is told in docs/artifact.md.
 // `constants_bytes` is the size of the constants section. False with one sentence in `error`.
 bool verify(const Program& program, uint64_t constants_bytes, std::string& error);
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "artifact/verify.h"
+#include "artifact/verify_flow.h"
 
 namespace pliant::artifact {
 namespace {
@@ -18,50 +19,17 @@ constexpr OpcodeRow kOpcodes[] = {
 #undef PLIANT_OPCODE
 };
 
-// The epochs of a function that are planned, as bits.
-class Epochs {
- public:
-  explicit Epochs(size_t count = 0) : words_((count + kBits - 1) / kBits) {}
-  bool has(uint32_t epoch) const { return (words_[epoch / kBits] >> epoch % kBits & 1) != 0; }
-  // Planning an epoch ends those with higher numbers.
-  void plan(uint32_t epoch) {
-    words_[epoch / kBits] &= (uint64_t{1} << epoch % kBits) - 1;
-    words_[epoch / kBits] |= uint64_t{1} << epoch % kBits;
-    std::fill(words_.begin() + epoch / kBits + 1, words_.end(), 0);
-  }
-  // False when nothing changes.
-  bool intersect(const Epochs& other) {
-    bool changed = false;
-    for (size_t i = 0; i < words_.size(); ++i) {
-      const uint64_t met = words_[i] & other.words_[i];
-      changed |= met != words_[i];
-      words_[i] = met;
-    }
-    return changed;
-  }
-
- private:
-  static constexpr uint32_t kBits = 64;
-  std::vector<uint64_t> words_;
-};
-// What the states of a function's blocks take at most.
-constexpr size_t kMostStateBits = size_t{1} << 31;
-
-bool jumps(Opcode op) {
-  return op == Opcode::Jump || op == Opcode::JumpZero || op == Opcode::JumpNotLess || op == Opcode::Next;
-}
-bool falls_through(Opcode op) { return op != Opcode::Jump && op != Opcode::Return && op != Opcode::Fail; }
-
 class CodeVerifier {
  public:
-  CodeVerifier(const Program& program, std::string& error) : p_(program), error_(error), scopes_(code_scopes(program)) {}
+  CodeVerifier(const Program& program, const NativeEntries& entries, std::string& error)
+      : p_(program), entries_(entries), error_(error), scopes_(code_scopes(program)) {}
 
   bool run() {
     for (const CodeScope& s : scopes_) {
       scope_ = &s;
-      if (!buffers_fit() || !instructions_fit() || !buffer_uses()) return false;
+      if (!buffers_fit() || !instructions_fit()) return false;
     }
-    return loops();
+    return loops() && verify_flow(p_, entries_, scopes_, error_);
   }
 
  private:
@@ -94,10 +62,7 @@ class CodeVerifier {
   }
   bool entry_fits(const Instr& in) const {
     switch (in.op) {
-      case Opcode::Shape:
-        for (const Check& c : p_.shape_programs[in.a].checks)
-          if (!fits(c.a) || !fits(c.b)) return false;
-        return true;
+      case Opcode::Shape: return shape_fits(in.a);
       case Opcode::Call: {
         const CallDesc& c = p_.calls[in.a];
         return fits(c.args) && fits(c.ints) && fits(c.tasks) && fits(c.work) && fits(c.scratch);
@@ -110,6 +75,15 @@ class CodeVerifier {
       case Opcode::Invoke: return invoke_fits(p_.invokes[in.a]);
       default: return true;
     }
+  }
+  bool shape_fits(uint32_t index) const {
+    for (const Check& c : p_.shape_programs[index].checks)
+      if (!fits(c.a) || !fits(c.b)) return false;
+    auto exist = [&](const std::vector<uint32_t>& slots) {
+      return std::all_of(slots.begin(), slots.end(), [&](uint32_t s) { return s < scope_->slot_count; });
+    };
+    const Entry* entry = entries_.shapes[index];
+    return entry == nullptr || (exist(entry->reads) && exist(entry->writes));
   }
   bool extern_fits(const ExternDesc& e) const {
     for (const auto& shape : e.input_shapes)
@@ -181,103 +155,8 @@ class CodeVerifier {
     return true;
   }
 
-  // ---- buffers
-
-  bool is_usable(const Arg& a, size_t at, const Epochs& planned) const {
-    if (a.kind != Arg::Kind::Buffer) return true;
-    const BufferDesc& b = p_.buffers[a.index];
-    return planned.has(b.epoch) && b.first <= at && at <= b.last;
-  }
-  bool are_usable(const std::vector<Arg>& args, size_t at, const Epochs& planned) const {
-    return std::all_of(args.begin(), args.end(), [&](const Arg& a) { return is_usable(a, at, planned); });
-  }
-  bool uses_fit(size_t at, const Epochs& planned) const {
-    const Instr& in = p_.code[at];
-    switch (in.op) {
-      case Opcode::Call: return are_usable(p_.calls[in.a].args, at, planned);
-      case Opcode::Extern:
-        return are_usable(p_.externs[in.a].inputs, at, planned) && are_usable(p_.externs[in.a].outputs, at, planned);
-      case Opcode::Copy: return is_usable(p_.copies[in.a].from, at, planned) && is_usable(p_.copies[in.a].to, at, planned);
-      case Opcode::Read: return is_usable(p_.reads[in.a].from, at, planned);
-      case Opcode::Invoke:
-        return are_usable(p_.invokes[in.a].args, at, planned) && are_usable(p_.invokes[in.a].results, at, planned);
-      default: return true;
-    }
-  }
-
-  size_t epoch_count() const {
-    uint32_t most = 0;
-    for (size_t i = scope_->first; i <= scope_->last; ++i)
-      if (p_.code[i].op == Opcode::Plan) most = std::max(most, p_.code[i].a);
-    for (uint32_t b = 0; b < scope_->buffer_count; ++b) most = std::max(most, p_.buffers[scope_->first_buffer + b].epoch);
-    return size_t{most} + 1;
-  }
-
-  // Instructions that are entered at the first and left after the last only.
-  struct Block {
-    size_t first = 0;
-    bool reached = false, queued = false;
-    Epochs before{};
-  };
-  // The blocks of the scope in order; `block_of` gives the number of the one that begins at an instruction.
-  std::vector<Block> blocks(std::vector<uint32_t>& block_of) const {
-    const size_t first = scope_->first, n = scope_->last + 1 - first;
-    std::vector<bool> begins(n + 1);
-    begins[0] = true;
-    for (size_t i = 0; i < n; ++i) {
-      const Instr& in = p_.code[first + i];
-      if (jumps(in.op)) begins[in.a - first] = true;
-      if (jumps(in.op) || !falls_through(in.op)) begins[i + 1] = true;
-    }
-    std::vector<Block> out;
-    block_of.assign(n, 0);
-    for (size_t i = 0; i < n; ++i) {
-      if (!begins[i]) continue;
-      block_of[i] = static_cast<uint32_t>(out.size());
-      out.push_back({.first = first + i});
-    }
-    return out;
-  }
-
-  // Forward data flow: the epochs planned on every path to each block, the intersection where paths meet.
-  bool buffer_uses() {
-    std::vector<uint32_t> block_of, todo;
-    std::vector<Block> all = blocks(block_of);
-    const size_t epochs = epoch_count();
-    if (all.size() > kMostStateBits / epochs) return fail("code of", scope_->first, "has too many branches for its epochs");
-    auto flow = [&](size_t to, const Epochs& state) {
-      Block& b = all[block_of[to - scope_->first]];
-      if (b.reached && !b.before.intersect(state)) return;
-      if (!b.reached) b.before = state;
-      b.reached = true;
-      if (!b.queued) todo.push_back(block_of[to - scope_->first]);
-      b.queued = true;
-    };
-    auto end_of = [&](size_t block) { return block + 1 < all.size() ? all[block + 1].first : size_t{scope_->last} + 1; };
-    flow(scope_->first, Epochs(epochs));
-    while (!todo.empty()) {
-      const size_t block = todo.back(), end = end_of(block);
-      todo.pop_back();
-      all[block].queued = false;
-      Epochs state = all[block].before;
-      for (size_t at = all[block].first; at < end; ++at)
-        if (p_.code[at].op == Opcode::Plan) state.plan(p_.code[at].a);
-      const Instr& last = p_.code[end - 1];
-      if (falls_through(last.op)) flow(end, state);
-      if (jumps(last.op)) flow(last.a, state);
-    }
-    for (size_t block = 0; block < all.size(); ++block) {
-      if (!all[block].reached) continue;
-      Epochs state = std::move(all[block].before);
-      for (size_t at = all[block].first; at < end_of(block); ++at) {
-        if (!uses_fit(at, state)) return fail("instruction", at, "uses a buffer that holds nothing there");
-        if (p_.code[at].op == Opcode::Plan) state.plan(p_.code[at].a);
-      }
-    }
-    return true;
-  }
-
   const Program& p_;
+  const NativeEntries& entries_;
   std::string& error_;
   std::vector<CodeScope> scopes_;
   const CodeScope* scope_ = nullptr;
@@ -300,6 +179,8 @@ std::vector<CodeScope> code_scopes(const Program& p) {
   return out;
 }
 
-bool verify_code(const Program& program, std::string& error) { return CodeVerifier(program, error).run(); }
+bool verify_code(const Program& program, const NativeEntries& entries, std::string& error) {
+  return CodeVerifier(program, entries, error).run();
+}
 
 }  // namespace pliant::artifact

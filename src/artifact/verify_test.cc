@@ -4,9 +4,29 @@
 
 #include <functional>
 
+#include "artifact/entry.h"
+#include "artifact/seal.h"
 #include "artifact/verify.h"
 
 namespace pliant::artifact {
+namespace {
+
+// Where the functions of full_program() begin; the first of each kind is the one that it uses.
+constexpr uint64_t kShape = 128, kGemm = 256, kAdd = 384, kTextBytes = 448;
+
+std::vector<std::byte> full_text() {
+  std::vector<std::byte> text(kTextBytes, std::byte{0xc3});
+  auto describe = [&](uint64_t at, const Entry& entry) {
+    const std::vector<std::byte> record = encode_entry(entry);
+    std::copy(record.begin(), record.end(), text.begin() + static_cast<ptrdiff_t>(at - record.size()));
+  };
+  describe(kShape, {Entry::Kind::Shape, 0, 0, {}, {0, 1}, {2, 3}});
+  describe(kGemm, {Entry::Kind::Kernel, 3, 2, {false, false, true}, {}, {}});
+  describe(kAdd, {Entry::Kind::Kernel, 1, 0, {true}, {}, {}});
+  return text;
+}
+
+}  // namespace
 
 Program full_program() {
   Program p;
@@ -20,9 +40,10 @@ Program full_program() {
   p.outputs = {{"y", DType::F32, {{slot(0), "batch"}, {slot(4), "count"}}, -1}};
   p.binds = {
       {0, 0, 0, false, "batch", 1, 64, 1}, {0, 1, 1, false, "seq", 0, INT64_MAX, 8}, {1, 7, 1, true, "seq", -5, 5, 1}};
-  p.shape_programs = {{16, true, {{Check::Kind::Broadcast, slot(1), imm(-7), "node \"a\"", "{a} and {b}"}}}, {0, false, {}}};
+  p.shape_programs = {{kShape, true, {{Check::Kind::Broadcast, slot(1), imm(-7), "node \"a\"", "{a} and {b}"}}},
+                      {0, false, {}}};
   p.buffers = {{slot(3), 0, 2, 4}, {imm(640), 1, 6, 7}};
-  p.kernels = {{"gemm", 32, {{"node \"g\"", "index {0}"}}}, {"add", 48, {}}};
+  p.kernels = {{"gemm", kGemm, {{"node \"g\"", "index {0}"}}}, {"add", kAdd, {}}};
   p.calls = {{0,
               {{Arg::Kind::Input, 0, imm(0)}, {Arg::Kind::Constant, 0, imm(64)}, {Arg::Kind::Buffer, 0, slot(3)}},
               {slot(0), imm(-9)},
@@ -72,11 +93,12 @@ Program full_program() {
   p.constants = {{0, 1000}, {1024, 64}, {1088, 0}, {0, 1000}, {1088, 70'000}};
   p.image.target = "x86-64-v3";
   p.image.features = {"avx2", "fma"};
-  p.image.text.resize(100, std::byte{0xc3});
+  p.image.text = full_text();
   p.image.rodata.resize(10, std::byte{1});
   p.image.data.resize(24, std::byte{2});
   p.image.relocations = {{Relocation::Kind::Import, 8, 0}, {Relocation::Kind::Image, 16, 4100}};
   p.image.imports = {"memcpy"};
+  seal(p.image);
   return p;
 }
 
@@ -85,6 +107,7 @@ namespace {
 std::string error_of(const std::function<void(Program&)>& change) {
   Program p = full_program();
   change(p);
+  seal(p.image);
   std::string error;
   return verify(p, 71'088, error) ? "" : error.substr(std::string("the program is malformed: ").size());
 }
@@ -102,7 +125,37 @@ TEST(verify, sizes_and_image) {
   EXPECT_EQ(error_of([](Program& p) { p.image.relocations[0].offset = 24; }), "relocation 0 lies outside the data");
   EXPECT_EQ(error_of([](Program& p) { p.image.relocations[0].addend = 1; }), "relocation 0 points outside the image");
   EXPECT_EQ(error_of([](Program& p) { p.image.relocations[1].addend = 3 * 4096; }), "relocation 1 points outside the image");
-  EXPECT_EQ(error_of([](Program& p) { p.kernels[1].code_offset = 100; }), "kernel 1 begins outside the text");
+  EXPECT_EQ(error_of([](Program& p) { p.kernels[1].code_offset = 100; }), "kernel 1 begins where no kernel does");
+  EXPECT_EQ(error_of([](Program& p) { p.kernels[1].code_offset = 10'000; }), "kernel 1 begins where no kernel does");
+  EXPECT_EQ(error_of([](Program& p) { p.kernels[1].code_offset = kGemm + 64; }), "kernel 1 begins where no kernel does");
+  EXPECT_EQ(error_of([](Program& p) { p.kernels[1].code_offset = kShape; }), "kernel 1 begins where no kernel does");
+  EXPECT_EQ(error_of([](Program& p) { p.outputs[0].axes[1].text = "a\xff"; }), "text 14 is not UTF-8");
+  EXPECT_EQ(error_of([](Program& p) { p.binds[0].symbol = std::string("a\0b", 3); }), "text 15 is not UTF-8");
+}
+
+TEST(verify, the_image_is_the_one_that_was_linked) {
+  const std::function<void(NativeImage&)> changes[] = {
+      [](NativeImage& m) { m.text.resize(m.text.size() - 1); },
+      [](NativeImage& m) { m.text.push_back(std::byte{0}); },
+      [](NativeImage& m) { m.text.back() = std::byte{1}; },
+      [](NativeImage& m) { m.rodata.push_back(std::byte{1}), m.data.erase(m.data.begin()); },
+      [](NativeImage& m) { m.data[3] = std::byte{7}; },
+      [](NativeImage& m) { m.relocations[1].addend = 0; },
+      [](NativeImage& m) { std::swap(m.relocations[0], m.relocations[1]); },
+      [](NativeImage& m) { m.relocations.pop_back(); },
+      [](NativeImage& m) { m.imports[0] = "memset"; },
+      [](NativeImage& m) { m.imports.push_back("memset"); }};
+  for (const auto& change : changes) {
+    Program p = full_program();
+    change(p.image);
+    std::string error;
+    EXPECT_FALSE(verify(p, 71'088, error));
+    EXPECT_NE(error.find("is not the one that was linked"), std::string::npos) << error;
+  }
+  NativeImage nothing;
+  EXPECT_TRUE(is_sealed(nothing));
+  nothing.data.resize(8);
+  EXPECT_FALSE(is_sealed(nothing));
 }
 
 TEST(verify, tensors_and_binds) {
@@ -126,7 +179,8 @@ TEST(verify, tensors_and_binds) {
 }
 
 TEST(verify, tables_of_code) {
-  EXPECT_EQ(error_of([](Program& p) { p.shape_programs[0].code_offset = 100; }), "shape program 0 begins outside the text");
+  EXPECT_EQ(error_of([](Program& p) { p.shape_programs[0].code_offset = 100; }), "shape program 0 begins where none does");
+  EXPECT_EQ(error_of([](Program& p) { p.shape_programs[0].code_offset = kGemm; }), "shape program 0 begins where none does");
   EXPECT_EQ(error_of([](Program& p) { p.shape_programs[0].checks[0].a = slot(6); }),
             "shape program 0 checks a slot that is none");
   EXPECT_EQ(error_of([](Program& p) { p.buffers[0].bytes = imm(-1); }), "buffer 0 has a bad size, epoch or range");
@@ -135,6 +189,14 @@ TEST(verify, tables_of_code) {
   EXPECT_EQ(error_of([](Program& p) { p.buffers[0].last = 10; }), "buffer 0 does not fit its function");
   EXPECT_EQ(error_of([](Program& p) { p.buffers[0].first = 5; }), "buffer 0 has a bad size, epoch or range");
   EXPECT_EQ(error_of([](Program& p) { p.calls[0].kernel = 2; }), "call 0 names no kernel");
+  EXPECT_EQ(error_of([](Program& p) { p.calls[0].kernel = 1; }),
+            "call 0 has another number of arguments or integers than its kernel");
+  EXPECT_EQ(error_of([](Program& p) { p.calls[0].args.pop_back(); }),
+            "call 0 has another number of arguments or integers than its kernel");
+  EXPECT_EQ(error_of([](Program& p) { p.calls[0].ints.pop_back(); }),
+            "call 0 has another number of arguments or integers than its kernel");
+  EXPECT_EQ(error_of([](Program& p) { p.calls[0].args[2] = p.calls[0].args[0]; }),
+            "call 0 has a result that may not be written");
   EXPECT_EQ(error_of([](Program& p) { p.calls[0].args[0].index = 2; }), "call 0 has a bad argument");
   EXPECT_EQ(error_of([](Program& p) { p.calls[0].args[1].index = 5; }), "call 0 has a bad argument");
   EXPECT_EQ(error_of([](Program& p) { p.calls[0].args[2].byte_offset = imm(-1); }), "call 0 has a bad argument");
@@ -206,6 +268,34 @@ TEST(verify, instructions) {
   EXPECT_EQ(error_of([](Program& p) { p.code[4].a = 10; }), "instruction 4 (JumpZero) has an operand out of range");
   EXPECT_EQ(error_of([](Program& p) { p.code[6].b = 6; }), "instruction 6 (Move) has an operand out of range");
   EXPECT_EQ(error_of([](Program& p) { p.code[9].op = Opcode::Move; }), "instruction 9 is the last but falls through");
+}
+
+TEST(verify, slots_are_computed_on_every_path) {
+  auto missing = [](size_t at, uint32_t s) {
+    return "instruction " + std::to_string(at) + " uses slot " + std::to_string(s) + ", which need not be computed there";
+  };
+  // The shape program gives the size of the buffer, the runtime call the output's.
+  EXPECT_EQ(error_of([](Program& p) { p.code[0] = {Opcode::LoadImm, 2, 1}; }), missing(1, 3));
+  EXPECT_EQ(error_of([](Program& p) { p.code[0] = {Opcode::Shape, 1}; }), missing(1, 3));
+  EXPECT_EQ(error_of([](Program& p) { p.externs[0].result_slots.clear(); }), missing(4, 4));
+  // Around what computes slot 5.
+  EXPECT_EQ(error_of([](Program& p) { p.code[6] = {Opcode::JumpZero, 8, 4}; }), missing(7, 5));
+  EXPECT_EQ(error_of([](Program& p) { p.code[5] = {Opcode::JumpZero, 7, 4}; }),
+            "instruction 7 uses a buffer that holds nothing there");
+  EXPECT_EQ(error_of([](Program& p) { p.code[6] = {Opcode::JumpZero, 7, 4}; }), missing(7, 5));
+  EXPECT_EQ(error_of([](Program& p) { p.code[6] = {Opcode::Plan, 1}; }), missing(7, 5));
+  // A program that reads what nothing gave, and one whose checks do.
+  EXPECT_EQ(error_of([](Program& p) { p.shape_programs[0].checks[0].a = slot(5); }), missing(0, 5));
+  EXPECT_EQ(error_of([](Program& p) { p.shape_programs[0].checks[0].a = slot(2); }), "");
+  EXPECT_EQ(error_of([](Program& p) { p.key_slots = 1, p.slot_names.pop_back(), p.binds.resize(1); }), missing(0, 1));
+  // A function begins with what every caller gives.
+  EXPECT_EQ(error_of([](Program& p) { p.invokes[0].ints.pop_back(); }), missing(10, 1));
+  EXPECT_EQ(error_of([](Program& p) {
+              p.functions[0].slot_count = 3;
+              p.code[16] = {Opcode::Move, 0, 0};
+              p.invokes[0].slot_results = {{2, 0}};
+            }),
+            missing(17, 2));
 }
 
 TEST(verify, buffers_are_planned_on_every_path_and_alive) {

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
-#include <fstream>
 #include <map>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
+#include "base/output_file.h"
+#include "base/stop.h"
 #include "codegen/codegen.h"
 #include "codegen/fingerprint.h"
 #include "codegen/llvm/backend.h"
@@ -21,40 +23,45 @@ namespace {
 
 constexpr size_t kKernelsPerUnit = 4;
 
-// Runs `work(i)` for i in [0, n) on up to `threads` threads, this one among them. The first exception is rethrown.
+// Runs `work(i)` for i in [0, n) on up to `threads` threads, this one among them. The first exception ends it and is
+// rethrown. Threads that the system refuses are done without.
 template <class F>
 void run_parallel(size_t n, int threads, F&& work) {
   std::atomic<size_t> next{0};
   std::exception_ptr failure;
   std::mutex failure_mutex;
-  auto loop = [&] {
+  auto loop = [&, flag = stop_flag()] {
+    StopScope scope(flag);
     for (size_t i = next++; i < n; i = next++) {
       try {
+        poll_stop();
         work(i);
       } catch (...) {
+        next = n;
         std::lock_guard lock(failure_mutex);
         if (!failure) failure = std::current_exception();
       }
     }
   };
   std::vector<std::thread> others;
-  for (int t = 1; t < threads && static_cast<size_t>(t) < n; ++t) others.emplace_back(loop);
+  others.reserve(static_cast<size_t>(std::max(threads, 1)));
+  try {
+    for (int t = 1; t < threads && static_cast<size_t>(t) < n; ++t) others.emplace_back(loop);
+  } catch (const std::system_error&) {
+  }
   loop();
   for (std::thread& t : others) t.join();
   if (failure) std::rethrow_exception(failure);
 }
 
 // DIR/kernels.txt: where each function lies in the text, its symbol in the dumps, and the kernels that it serves.
-void write_map(const std::string& dir, const std::vector<std::string>& symbols, const std::vector<uint64_t>& offsets,
-               const std::vector<KernelSource>& kernels, const std::vector<size_t>& number_of) {
-  std::ofstream out(dir + "/kernels.txt");
-  for (size_t k = 0; k < symbols.size(); ++k) {
-    out << offsets[k] << ' ' << symbols[k];
-    for (size_t i = 0; i < kernels.size(); ++i) {
-      if (number_of[i] == k) out << ' ' << kernels[i].function->name;
-    }
-    out << '\n';
-  }
+Status write_map(const std::string& dir, const std::vector<std::string>& symbols, const std::vector<uint64_t>& offsets,
+                 const std::vector<KernelSource>& kernels, const std::vector<size_t>& number_of) {
+  std::vector<std::string> names(symbols.size());
+  for (size_t i = 0; i < kernels.size(); ++i) names[number_of[i]] += ' ' + kernels[i].function->name;
+  std::string text;
+  for (size_t k = 0; k < symbols.size(); ++k) text += std::to_string(offsets[k]) + ' ' + symbols[k] + names[k] + '\n';
+  return write_file(dir + "/kernels.txt", text);
 }
 
 }  // namespace
@@ -68,27 +75,35 @@ Result<Compiled> compile(const std::vector<KernelSource>& kernels, const std::ve
   std::vector<size_t> unique;  // indices of kernels
   std::vector<size_t> number_of(kernels.size());
   for (size_t i = 0; i < kernels.size(); ++i) {
+    poll_stop();
     auto [it, is_new] = known.try_emplace(fingerprint(kernels[i], bounds, ctx), unique.size());
     if (is_new) unique.push_back(i);
     number_of[i] = it->second;
   }
   std::vector<loop::Function> legal;
   legal.reserve(unique.size());
-  for (size_t k : unique) legal.push_back(legalize(*kernels[k].function, ctx, target));
+  for (size_t k : unique) {
+    poll_stop();
+    legal.push_back(legalize(*kernels[k].function, ctx, target));
+  }
 
   std::vector<Unit> units;
   std::vector<std::string> symbols;
   for (size_t k = 0; k < unique.size(); ++k) {
+    poll_stop();
     if (k % kKernelsPerUnit == 0) units.emplace_back("kernels" + std::to_string(units.size()), target, level);
     symbols.push_back("kernel" + std::to_string(k));
     units.back().add_kernel(KernelSource{&legal[k], kernels[unique[k]].ints}, symbols.back(), ctx);
   }
   if (!shapes.empty()) units.emplace_back("shapes", target, level);
   for (size_t k = 0; k < shapes.size(); ++k) {
+    poll_stop();
     symbols.push_back("shape" + std::to_string(k));
     units.back().add_shape(shapes[k], symbols.back(), ctx);
   }
-  run_parallel(units.size(), options.threads, [&](size_t i) { units[i].compile(options.dump_dir); });
+  std::vector<Status> done(units.size(), ok());
+  run_parallel(units.size(), options.threads, [&](size_t i) { done[i] = units[i].compile(options.dump_dir); });
+  for (Status& s : done) TRY(std::move(s));
 
   Compiled out;
   out.image.target = target.name;
@@ -97,7 +112,7 @@ Result<Compiled> compile(const std::vector<KernelSource>& kernels, const std::ve
   for (const Unit& u : units) objects.push_back(&u.object());
   std::vector<uint64_t> offsets;
   link(objects, symbols, out.image, offsets);
-  if (!options.dump_dir.empty()) write_map(options.dump_dir, symbols, offsets, kernels, number_of);
+  if (!options.dump_dir.empty()) TRY(write_map(options.dump_dir, symbols, offsets, kernels, number_of));
   for (size_t number : number_of) out.kernel_offsets.push_back(offsets[number]);
   out.shape_offsets.assign(offsets.begin() + static_cast<std::ptrdiff_t>(unique.size()), offsets.end());
   return out;

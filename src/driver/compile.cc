@@ -4,13 +4,15 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 #include "artifact/file.h"
+#include "base/output_file.h"
+#include "base/utf8.h"
 #include "codegen/codegen.h"
 #include "driver/pipeline.h"
 #include "emit/emit.h"
 #include "frontend/onnx/import.h"
+#include "frontend/onnx/mapped_file.h"
 #include "ops/op.h"
 
 namespace pliant::driver {
@@ -18,7 +20,8 @@ namespace pliant::driver {
 namespace {
 
 int allowed_threads(int asked) {
-  if (asked > 0) return asked;
+  constexpr int kMost = 1024;
+  if (asked > 0) return std::min(asked, kMost);
   cpu_set_t set;
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
@@ -33,11 +36,11 @@ Result<const codegen::Target*> choose_target(const std::string& name) {
   return make_error("unknown-target", "target \"" + name + "\"", "there is no such target", {"the targets are " + known});
 }
 
-void dump_loops(const std::string& dir, const emit::Emitted& e, expr::Context& ctx) {
-  if (dir.empty()) return;
-  std::filesystem::create_directories(dir);
-  std::ofstream out(dir + "/loops.ir");
-  for (const auto& f : e.functions) out << loop::print(*f, ctx) << "\n";
+Status dump_loops(const std::string& dir, const emit::Emitted& e, expr::Context& ctx) {
+  if (dir.empty()) return ok();
+  std::string text;
+  for (const auto& f : e.functions) text += loop::print(*f, ctx) + "\n";
+  return write_file(dir + "/loops.ir", text);
 }
 
 // The program of one target, ready to be written.
@@ -49,19 +52,15 @@ Result<emit::Emitted> build_program(const graph::Module& module, const codegen::
   emit::Options emit_options;
   emit_options.lower.opt_level = options.opt_level;
   emit_options.native_loops = options.native_loops;
-  std::ofstream remarks;
+  std::string remarks;
   emit_options.remark = [&](const std::string& text) {
     if (options.remark) options.remark(text);
-    if (options.dump_dir.empty()) return;
-    if (!remarks.is_open()) {
-      std::filesystem::create_directories(options.dump_dir);
-      remarks.open(options.dump_dir + "/remarks.txt");
-    }
-    remarks << text << "\n";
+    remarks += text + "\n";
   };
   emit_options.progress = [&](double fraction) { progress("lowering", 0.1 + 0.4 * fraction); };
   emit::Emitted e = TRY(emit::emit(module, target, emit_options));
-  dump_loops(options.dump_dir, e, *module.ctx);
+  TRY(dump_loops(options.dump_dir, e, *module.ctx));
+  if (!options.dump_dir.empty() && !remarks.empty()) TRY(write_file(options.dump_dir + "/remarks.txt", remarks));
   progress("generating code", 0.5);
   std::vector<codegen::KernelSource> kernels;
   for (size_t i = 0; i < e.functions.size(); ++i) kernels.push_back({e.functions[i].get(), e.kernel_ints[i]});
@@ -74,7 +73,7 @@ Result<emit::Emitted> build_program(const graph::Module& module, const codegen::
   for (size_t i = 0; i < e.program.kernels.size(); ++i) e.program.kernels[i].code_offset = compiled.kernel_offsets[i];
   for (size_t i = 0; i < e.program.shape_programs.size(); ++i)
     e.program.shape_programs[i].code_offset = compiled.shape_offsets[i];
-  e.program.model = std::filesystem::path(module.source).filename().string();
+  e.program.model = to_text(std::filesystem::path(module.source).filename().string());
   e.program.producer = "pliant " PLIANT_VERSION;
   e.program.precision = options.precision;
   return e;
@@ -88,6 +87,7 @@ Result<std::vector<std::byte>> compile_module(const graph::Module& module, const
   if (options.opt_level < 0 || options.opt_level > 3)
     return make_error("bad-opt-level", "opt_level " + std::to_string(options.opt_level), "optimisation levels are 0 to 3");
   const codegen::Target* target = TRY(choose_target(options.target));
+  if (!options.dump_dir.empty()) TRY(make_output_folder(options.dump_dir));
   const graph::Module optimised = TRY(run_passes(module, options));
   emit::Emitted e = TRY(build_program(optimised, *target, options));
   if (options.progress) options.progress("writing", 0.95);
@@ -103,9 +103,8 @@ namespace {
 
 // A module in the graph IR's text. Its functions are verified as an import's would be.
 Result<graph::Module> read_module(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return make_error("file-unreadable", "\"" + path + "\"", "cannot be read");
-  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  const frontend::onnx::MappedFile file = TRY(frontend::onnx::map_file(path));
+  const std::string text(reinterpret_cast<const char*>(file.data), file.size);
   graph::Module module = TRY(graph::parse_module(text));
   module.source = path;
   for (const graph::FunctionPtr& f : module.functions) {

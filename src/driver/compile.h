@@ -24,6 +24,7 @@ struct CompileOptions {
   std::function<void(const std::string& stage, double fraction)> progress;
   std::function<void(const std::string&)> remark;  // what compiles to something slower than it might, and why
 };
+// What takes long here looks at the thread's stop flag (base/stop.h), and throws Stopped once it is set.
 // An ONNX file, or a module in the graph IR's text where the name ends in `.ir`.
 Result<graph::Module> import_model(const std::string& path, const CompileOptions& options);
 // The finished artifact, as the bytes of the file.

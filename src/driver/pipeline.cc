@@ -1,9 +1,10 @@
 #include "driver/pipeline.h"
 
+#include <algorithm>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 
+#include "base/output_file.h"
+#include "base/stop.h"
 #include "ops/op.h"
 #include "passes/pass.h"
 
@@ -47,12 +48,13 @@ std::vector<std::string> pass_names(int opt_level) {
 
 namespace {
 
-void dump(const std::string& dir, int number, const std::string& pass, const graph::Function& f, expr::Context& ctx) {
-  if (dir.empty()) return;
-  std::filesystem::create_directories(dir);
+Status dump(const std::string& dir, int number, const std::string& pass, const graph::Function& f, expr::Context& ctx) {
+  if (dir.empty()) return ok();
   char prefix[16];
   std::snprintf(prefix, sizeof prefix, "%02d-", number);
-  std::ofstream(dir + "/" + prefix + pass + ".ir") << graph::print(f, ctx);
+  std::string name = prefix + pass + ".ir";
+  std::replace(name.begin(), name.end(), '/', '_');
+  return write_file(dir + "/" + name, graph::print(f, ctx));
 }
 
 Status check(const graph::Function& f, expr::Context& ctx, const std::string& pass) {
@@ -73,18 +75,19 @@ Result<graph::FunctionPtr> run_on(graph::FunctionPtr f, const graph::Module& mod
   expr::Context& ctx = *module.ctx;
   passes::PassContext context{ctx, &module.functions};
   int number = 0;
-  dump(options.dump_dir, number++, prefix + "import", *f, ctx);
+  TRY(dump(options.dump_dir, number++, prefix + "import", *f, ctx));
   if (options.check_passes) TRY(check(*f, ctx, "import"));
   for (const std::string& name : pass_names(options.opt_level)) {
     const passes::PassDef* pass = passes::find_pass(name);
     PLIANT_CHECK(pass) << "there is no pass " << name;
     graph::FunctionPtr before = f;
+    poll_stop();
     try {
       f = TRY(pass->run(f, context));
     } catch (const InternalError& e) {
       throw InternalError("in pass " + name + ": " + e.what());
     }
-    if (f != before) dump(options.dump_dir, number, prefix + name, *f, ctx);
+    if (f != before) TRY(dump(options.dump_dir, number, prefix + name, *f, ctx));
     ++number;
     if (options.check_passes && f != before) TRY(check(*f, ctx, name));
   }

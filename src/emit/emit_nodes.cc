@@ -1,3 +1,4 @@
+#include "base/stop.h"
 #include "codegen/frame.h"
 #include "emit/emitter.h"
 #include "lower/view.h"
@@ -6,6 +7,7 @@ namespace pliant::emit {
 
 Status Emitter::emit_nodes(const std::vector<Node>& nodes, const graph::Region* region) {
   for (size_t done = 0; done < nodes.size();) {
+    poll_stop();
     size_t count = TRY(emit_chain(nodes, done));
     if (count == 0) {
       TRY(emit_node(nodes[done]));

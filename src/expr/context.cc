@@ -1,6 +1,7 @@
 // Interning and symbols.
 #include <algorithm>
 
+#include "base/stop.h"
 #include "expr/interner.h"
 
 namespace pliant::expr {
@@ -73,7 +74,9 @@ const Monomial* Interner::monomial(Context& ctx, Factors factors) {
   return publish(impl.monomials, impl.monomial_set, std::move(key));
 }
 
+// Whatever takes long makes dims or scalars, or reads them.
 Dim Interner::dim(Context& ctx, Terms terms) {
+  poll_stop();
   Impl& impl = ctx.impl();
   DimNode key{&ctx, 0, std::move(terms)};
   std::lock_guard lock(impl.mutex);
@@ -82,6 +85,7 @@ Dim Interner::dim(Context& ctx, Terms terms) {
 }
 
 Scalar Interner::scalar(ScalarNode node) {
+  poll_stop();
   Impl& impl = node.ctx->impl();
   std::lock_guard lock(impl.mutex);
   if (const ScalarNode* found = find_in(impl.scalar_set, node)) return Scalar(found);

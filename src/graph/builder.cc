@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/stop.h"
 #include "graph/control.h"
 
 namespace pliant::graph {
@@ -41,6 +42,7 @@ ValueId FunctionBuilder::add_param(Type type, std::string name, ConstantPtr defa
 }
 
 void FunctionBuilder::append(Node node) {
+  poll_stop();
   PLIANT_CHECK(node.loc != nullptr) << "a node of " << node.op << " without a location";
   if (open_.empty()) {
     f_.nodes.push_back(std::move(node));

@@ -110,7 +110,7 @@ pliant_status pliant_load_file(const char* path, const pliant_load_options* opti
   if (path == nullptr || model == nullptr) return null_argument("pliant_load_file");
   *model = nullptr;
   Mapping file;
-  PLIANT_TRY(file.map_file(path));
+  PLIANT_TRY(file.open_file(path));
   const std::span<const std::byte> bytes(file.data(), file.size());
   return finish_load(bytes, std::move(file), options, model);
 }
@@ -122,6 +122,13 @@ pliant_status pliant_load_memory(const void* data, size_t size, const pliant_loa
 }
 
 void pliant_release_model(pliant_model* model) { delete model; }
+
+pliant_status pliant_loaded_file(const pliant_model* model, const void** data, size_t* size) {
+  if (model == nullptr || data == nullptr || size == nullptr) return null_argument(__func__);
+  *data = model->file.data();
+  *size = model->file.size();
+  return PLIANT_OK;
+}
 
 size_t pliant_input_count(const pliant_model* model) { return model != nullptr ? model->program.inputs.size() : 0; }
 size_t pliant_output_count(const pliant_model* model) { return model != nullptr ? model->program.outputs.size() : 0; }

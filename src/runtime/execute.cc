@@ -127,6 +127,18 @@ pliant_status Executor::kernel_fault(const PreparedOp& op, const ThreadResult& r
   return fail(PLIANT_RUN_FAULT, "%s: %s", where.c_str(), fill_message(f.message, result.fault_values).str());
 }
 
+namespace {
+
+// What a function of the runtime takes for elements of `dtype` must lie as they do; offsets of arguments can be anything.
+bool is_aligned(const std::byte* data, DType dtype) {
+  return reinterpret_cast<uintptr_t>(data) % static_cast<uint64_t>(byte_size(dtype)) == 0;
+}
+pliant_status misaligned(const artifact::ExternDesc& desc, const char* what, size_t i) {
+  return fail(PLIANT_RUN_FAULT, "%s: %s %zu is not aligned to its elements", desc.where.c_str(), what, i);
+}
+
+}  // namespace
+
 pliant_status Executor::call_extern(const PreparedOp& op, PreparedList& list, int64_t* slots, TensorList* lists) {
   const artifact::ExternDesc& desc = model_.program.externs[op.index];
   ExternInput inputs[kMostExternArgs];
@@ -138,13 +150,16 @@ pliant_status Executor::call_extern(const PreparedOp& op, PreparedList& list, in
   const int64_t* ints = list.ints.data() + op.ints;
   for (size_t i = 0; i < desc.inputs.size(); ++i) {
     const size_t rank = desc.input_shapes[i].size();
+    if (!is_aligned(*pointers, desc.input_dtypes[i])) return misaligned(desc, "input", i);
     inputs[i] = {*pointers++, desc.input_dtypes[i], {ints, rank}, 1};
     uint64_t elements = 1;  // may wrap on the way to 0, never otherwise
     for (size_t d = 0; d < rank; ++d) elements *= static_cast<uint64_t>(*ints++);
     inputs[i].elements = static_cast<int64_t>(elements);
   }
-  for (size_t i = 0; i < desc.outputs.size(); ++i)
+  for (size_t i = 0; i < desc.outputs.size(); ++i) {
+    if (!is_aligned(*pointers, desc.output_dtypes[i])) return misaligned(desc, "output", i);
     outputs[i] = {*pointers++, desc.output_dtypes[i], static_cast<uint64_t>(*ints++)};
+  }
   ExternCall call;
   call.inputs = {inputs, desc.inputs.size()};
   call.outputs = {outputs, desc.outputs.size()};

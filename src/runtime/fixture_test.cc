@@ -1,13 +1,19 @@
 #include "runtime/fixture_test.h"
 
-// Code that may be copied elsewhere: no calls, no constants in memory, no instrumentation.
+#include "artifact/entry.h"
+#include "artifact/seal.h"
+
+// Code that may be copied elsewhere: no calls, no constants in memory, no instrumentation. The bytes before each function
+// are room for its record.
 #if defined(__clang__)
-#define TEST_KERNEL \
-  __attribute__((section("pliant_kernels"), used, noinline, no_sanitize("address", "undefined", "thread"), no_builtin))
+#define TEST_KERNEL                                                                                                    \
+  __attribute__((section("pliant_kernels"), used, noinline, no_sanitize("address", "undefined", "thread"), no_builtin, \
+                 aligned(64), patchable_function_entry(64, 64)))
 #else
 #define TEST_KERNEL                                                                                        \
   __attribute__((section("pliant_kernels"), used, noinline, no_sanitize("address", "undefined", "thread"), \
-                 optimize("O1", "no-tree-loop-distribute-patterns", "no-stack-protector")))
+                 optimize("O1", "no-tree-loop-distribute-patterns", "no-stack-protector"), aligned(64),    \
+                 patchable_function_entry(64, 64)))
 #endif
 
 extern "C" {
@@ -77,6 +83,9 @@ TEST_KERNEL void fixture_elements(int64_t* slots) {
   slots[3] = 4 * slots[2];
 }
 
+// slot 4: bytes of slot 0 positions
+TEST_KERNEL void fixture_bound_bytes(int64_t* slots) { slots[4] = 8 * slots[0]; }
+
 // slot 3: bytes of slot 2 positions; slot 4: bytes of slot 0 positions
 TEST_KERNEL void fixture_count_bytes(int64_t* slots) {
   slots[3] = 8 * slots[2];
@@ -87,17 +96,41 @@ TEST_KERNEL void fixture_count_bytes(int64_t* slots) {
 
 namespace pliant::runtime::fixture {
 
-std::vector<std::byte> kernel_text() {
-  const auto* begin = reinterpret_cast<const std::byte*>(__start_pliant_kernels);
-  return {begin, reinterpret_cast<const std::byte*>(__stop_pliant_kernels)};
-}
-
 namespace {
+
 template <class Fn>
 uint64_t offset(Fn function) {
-  return static_cast<uint64_t>(reinterpret_cast<const char*>(function) - __start_pliant_kernels);
+  return kSealBytes + static_cast<uint64_t>(reinterpret_cast<const char*>(function) - __start_pliant_kernels);
 }
+
+Entry kernel_entry(uint32_t args, uint32_t ints, std::vector<bool> writes_to) {
+  return {Entry::Kind::Kernel, args, ints, std::move(writes_to), {}, {}};
+}
+Entry shape_entry(std::vector<uint32_t> reads, std::vector<uint32_t> writes) {
+  return {Entry::Kind::Shape, 0, 0, {}, std::move(reads), std::move(writes)};
+}
+
 }  // namespace
+
+std::vector<std::byte> kernel_text() {
+  const auto* begin = reinterpret_cast<const std::byte*>(__start_pliant_kernels);
+  std::vector<std::byte> text(kSealBytes);
+  text.insert(text.end(), begin, reinterpret_cast<const std::byte*>(__stop_pliant_kernels));
+  auto describe = [&](uint64_t at, const Entry& entry) {
+    const std::vector<std::byte> record = encode_entry(entry);
+    EXPECT_TRUE(at % kEntryAlignment == 0 && record.size() <= at && record.size() <= 64);
+    std::memcpy(text.data() + at - record.size(), record.data(), record.size());
+  };
+  describe(offset_of(Kernel::Add), kernel_entry(3, 0, {false, false, true}));
+  describe(offset_of(Kernel::Increment), kernel_entry(1, 1, {true}));
+  describe(offset_of(Kernel::CheckPositive), kernel_entry(2, 0, {false, true}));
+  describe(offset_of(Kernel::SumWithScratch), kernel_entry(1, 1, {true}));
+  describe(offset_of(Kernel::SlowAdd), kernel_entry(3, 0, {false, false, true}));
+  describe(offset_of(Shape::Elements), shape_entry({0, 1}, {2, 3}));
+  describe(offset_of(Shape::CountBytes), shape_entry({0, 2}, {3, 4}));
+  describe(offset_of(Shape::BoundBytes), shape_entry({0}, {4}));
+  return text;
+}
 
 uint64_t offset_of(Kernel kernel) {
   switch (kernel) {
@@ -110,7 +143,12 @@ uint64_t offset_of(Kernel kernel) {
   return 0;
 }
 uint64_t offset_of(Shape shape) {
-  return shape == Shape::Elements ? offset(&fixture_elements) : offset(&fixture_count_bytes);
+  switch (shape) {
+    case Shape::Elements: return offset(&fixture_elements);
+    case Shape::CountBytes: return offset(&fixture_count_bytes);
+    case Shape::BoundBytes: return offset(&fixture_bound_bytes);
+  }
+  return 0;
 }
 
 Program empty_program() {
@@ -119,6 +157,7 @@ Program empty_program() {
   p.producer = "test";
   p.image.target = "any";
   p.image.text = kernel_text();
+  seal(p.image);
   return p;
 }
 
@@ -161,7 +200,7 @@ Program nonzero_program() {
   p.inputs = {tensor("x", DType::F32, {symbol("n", 0)})};
   p.outputs = {tensor("y", DType::I64, {fixed(1), symbol("count", 2)})};
   p.binds = {bind_axis(0, 0, 0, "n")};
-  p.shape_programs = {{offset_of(Shape::CountBytes), true, {}}};
+  p.shape_programs = {{offset_of(Shape::BoundBytes), true, {}}, {offset_of(Shape::CountBytes), true, {}}};
   p.buffers = {{slot(4), 0, 2, 4}};
   ExternDesc e;
   e.symbol = "nonzero";
@@ -175,12 +214,13 @@ Program nonzero_program() {
   p.externs = {e};
   p.copies = {{buffer(0), output(0), slot(3)}};
   p.code = {instr(Opcode::Shape, 0), instr(Opcode::Plan, 0), instr(Opcode::Extern, 0),
-            instr(Opcode::Shape, 0), instr(Opcode::Copy, 0), instr(Opcode::Return)};
+            instr(Opcode::Shape, 1), instr(Opcode::Copy, 0), instr(Opcode::Return)};
   return p;
 }
 
 std::vector<std::byte> file_of(const Program& program, const std::vector<std::vector<std::byte>>& constants) {
   Variant v{program, {constants.begin(), constants.end()}};
+  seal(v.program.image);
   return write_file({&v, 1});
 }
 

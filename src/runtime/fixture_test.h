@@ -18,7 +18,7 @@ using namespace pliant::artifact;  // the builders read like the structs they fi
 
 // Offsets of the compiled kernels in the image; see fixture_test.cc for what each does.
 enum class Kernel { Add, Increment, CheckPositive, SumWithScratch, SlowAdd };
-enum class Shape { Elements, CountBytes };
+enum class Shape { Elements, CountBytes, BoundBytes };
 std::vector<std::byte> kernel_text();
 uint64_t offset_of(Kernel kernel);
 uint64_t offset_of(Shape shape);

@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -49,6 +50,38 @@ TEST(load, from_a_file_with_every_flag) {
     EXPECT_EQ(middle(model), -5);
     pliant_release_model(model);
   }
+}
+
+TEST(load, small_files_are_read_and_can_be_had_back) {
+  const std::vector<std::byte> file = constant_file();
+  const std::string path = temporary_file(file);
+  pliant_model* model = nullptr;
+  ASSERT_EQ(pliant_load_file(path.c_str(), nullptr, &model), PLIANT_OK) << pliant_last_error();
+  ASSERT_EQ(truncate(path.c_str(), 0), 0);
+  EXPECT_EQ(middle(model), -5);
+  const void* data = nullptr;
+  size_t size = 0;
+  ASSERT_EQ(pliant_loaded_file(model, &data, &size), PLIANT_OK);
+  ASSERT_EQ(size, file.size());
+  EXPECT_EQ(std::memcmp(data, file.data(), size), 0);
+  pliant_release_model(model);
+  ASSERT_EQ(pliant_load_memory(file.data(), file.size(), nullptr, &model), PLIANT_OK);
+  EXPECT_EQ(pliant_loaded_file(model, &data, &size), PLIANT_OK);
+  EXPECT_TRUE(data == nullptr && size == 0);
+  EXPECT_EQ(pliant_loaded_file(model, nullptr, &size), PLIANT_INVALID_ARGUMENT);
+  pliant_release_model(model);
+  std::remove(path.c_str());
+}
+
+TEST(load, pipes_and_folders_are_refused) {
+  const std::string path = testing::TempDir() + "load_test_pipe_" + std::to_string(getpid());
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  for (const std::string& name : {path, testing::TempDir(), std::string("/dev/zero")}) {
+    pliant_model* model = nullptr;
+    EXPECT_EQ(pliant_load_file(name.c_str(), nullptr, &model), PLIANT_FILE_ERROR);
+    EXPECT_EQ(std::string(pliant_last_error()), "\"" + name + "\" is not a regular file");
+  }
+  std::remove(path.c_str());
 }
 
 TEST(load, from_memory_at_any_address) {

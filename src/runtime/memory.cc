@@ -46,32 +46,47 @@ pliant_status out_of_memory(uint64_t bytes) {
 Mapping& Mapping::operator=(Mapping&& other) noexcept {
   std::swap(base_, other.base_);
   std::swap(size_, other.size_);
+  std::swap(mapped_, other.mapped_);
   return *this;
 }
 
 void Mapping::unmap() {
-  if (base_ != nullptr) munmap(base_, size_);
+  if (base_ != nullptr) munmap(base_, mapped_);
 }
 
-pliant_status Mapping::map_file(const char* path) {
-  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+pliant_status Mapping::open_file(const char* path) {
+  // Without O_NONBLOCK, opening a pipe waits for somebody who writes to it.
+  const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) return fail(PLIANT_FILE_ERROR, "cannot open \"%s\": %s", path, std::strerror(errno));
-  struct stat info;
-  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-    close(fd);
-    return fail(PLIANT_FILE_ERROR, "\"%s\" is not a regular file", path);
-  }
-  size_ = static_cast<uint64_t>(info.st_size);
-  if (size_ == 0) {
-    close(fd);
-    return fail(PLIANT_BAD_ARTIFACT, "\"%s\" is empty", path);
-  }
-  void* p = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
-  const int error = errno;
+  const pliant_status status = take_file(fd, path);
   close(fd);
-  if (p == MAP_FAILED) return fail(PLIANT_FILE_ERROR, "cannot map \"%s\": %s", path, std::strerror(error));
+  return status;
+}
+
+pliant_status Mapping::take_file(int fd, const char* path) {
+  struct stat info;
+  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) return fail(PLIANT_FILE_ERROR, "\"%s\" is not a regular file", path);
+  const auto size = static_cast<uint64_t>(info.st_size);
+  if (size == 0) return fail(PLIANT_BAD_ARTIFACT, "\"%s\" is empty", path);
+  if (size <= kReadBytes) return read_file(fd, size, path);
+  void* p = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+  if (p == MAP_FAILED) return fail(PLIANT_FILE_ERROR, "cannot map \"%s\": %s", path, std::strerror(errno));
   base_ = static_cast<std::byte*>(p);
+  mapped_ = size_ = size;
   madvise(base_, size_, MADV_WILLNEED);
+  return PLIANT_OK;
+}
+
+pliant_status Mapping::read_file(int fd, uint64_t size, const char* path) {
+  PLIANT_TRY(map_memory(size));
+  size_ = 0;
+  while (size_ < size) {
+    const ssize_t n = read(fd, base_ + size_, size - size_);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return fail(PLIANT_FILE_ERROR, "cannot read \"%s\": %s", path, std::strerror(errno));
+    if (n == 0) break;  // somebody cut it meanwhile
+    size_ += static_cast<uint64_t>(n);
+  }
   return PLIANT_OK;
 }
 
@@ -81,13 +96,14 @@ pliant_status Mapping::map_memory(uint64_t bytes) {
   void* p = mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED) return fail(PLIANT_OUT_OF_MEMORY, "no memory for %" PRIu64 " bytes", bytes);
   base_ = static_cast<std::byte*>(p);
-  size_ = total;
+  mapped_ = total;
+  size_ = bytes;
   if (!huge) return PLIANT_OK;
   std::byte* begin = align(base_, kHugePage);
   if (begin > base_) munmap(base_, static_cast<size_t>(begin - base_));
-  size_ = static_cast<uint64_t>(base_ + total - begin);
+  mapped_ = static_cast<uint64_t>(base_ + total - begin);
   base_ = begin;
-  madvise(base_, size_, MADV_HUGEPAGE);
+  madvise(base_, mapped_, MADV_HUGEPAGE);
   return PLIANT_OK;
 }
 

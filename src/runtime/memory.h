@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <utility>
 
 #include "runtime/error.h"
 #include "runtime/turns.h"
@@ -13,14 +14,16 @@ namespace pliant::runtime {
 inline constexpr uint64_t kAlignment = 64;
 inline constexpr uint64_t round_up(uint64_t v, uint64_t to) { return (v + to - 1) / to * to; }
 
-// A range of mapped pages, unmapped when it goes.
+// A range of mapped pages, unmapped when it goes. A file of up to kReadBytes is read, so that nothing that happens to it
+// afterwards reaches us; a larger one is mapped, and whoever cuts it short meanwhile ends the process.
 class Mapping {
  public:
   Mapping() = default;
-  Mapping(Mapping&& other) noexcept : base_(other.base_), size_(other.size_) { other.base_ = nullptr, other.size_ = 0; }
+  Mapping(Mapping&& other) noexcept { *this = std::move(other); }
   Mapping& operator=(Mapping&& other) noexcept;
   ~Mapping() { unmap(); }
-  pliant_status map_file(const char* path);
+  static constexpr uint64_t kReadBytes = 1u << 20;
+  pliant_status open_file(const char* path);
   // Zeroed private memory; base at a multiple of 2 MiB and huge pages allowed when it is larger than that.
   pliant_status map_memory(uint64_t bytes);
   // From here on a write stops the process.
@@ -30,8 +33,10 @@ class Mapping {
 
  private:
   void unmap();
+  pliant_status take_file(int fd, const char* path);
+  pliant_status read_file(int fd, uint64_t size, const char* path);
   std::byte* base_ = nullptr;
-  uint64_t size_ = 0;
+  uint64_t size_ = 0, mapped_ = 0;
 };
 
 // One growing block: address space is reserved once, pages are committed as needed and kept. The base moves only when the

@@ -76,7 +76,10 @@ PLIANT_API size_t pliant_dtype_size(int32_t dtype);
 /* "bool", "i8" … "f64"; "?" for a value that is no dtype. */
 PLIANT_API const char* pliant_dtype_name(int32_t dtype);
 
-/* ---- loading ---- */
+/* ---- loading ----
+ *
+ * An artifact is a program: its native code runs with all that this process may do. Load only what you trust. What the
+ * loader refuses, and what it therefore cannot be made to do by a file whose code is sound, is told in docs/artifact.md. */
 
 typedef struct pliant_model pliant_model;
 
@@ -100,7 +103,8 @@ typedef struct pliant_load_options {
   uint64_t memory_limit; /* of runs that give none of their own; 0: none */
 } pliant_load_options;
 
-/* `options` may be NULL. The file must not be changed while the model is loaded. */
+/* `options` may be NULL. A file of up to 1 MiB is read. A larger one is mapped: it must not be cut short or written to while
+ * the model is loaded, or reading it ends the process with SIGBUS; replacing it by another file under its name is fine. */
 PLIANT_API pliant_status pliant_load_file(const char* path, const pliant_load_options* options, pliant_model** model);
 /* From memory at a multiple of 64 that stays valid and unchanged until the model is released: constants are used in place.
  * At any other address, and with PLIANT_LOAD_HUGE_PAGES, the constants are copied and the memory is not needed after the
@@ -108,6 +112,8 @@ PLIANT_API pliant_status pliant_load_file(const char* path, const pliant_load_op
 PLIANT_API pliant_status pliant_load_memory(const void* data, size_t size, const pliant_load_options* options,
                                             pliant_model** model);
 PLIANT_API void pliant_release_model(pliant_model* model);
+/* The bytes of the file that the model was loaded from, valid until it is released; NULL and 0 for a model from memory. */
+PLIANT_API pliant_status pliant_loaded_file(const pliant_model* model, const void** data, size_t* size);
 
 /* ---- descriptions: pointers stay valid until the model is released ---- */
 

@@ -26,7 +26,7 @@ class Generator {
       for (uint32_t a = 0; a < below(3); ++a) t.axes.push_back({size(), "a"});
       p.outputs.push_back(t);
     }
-    const uint32_t length = 4 + below(14);
+    const uint32_t length = 10 + below(14);
     for (uint32_t i = 0; i < 4; ++i) {
       const uint32_t first = below(length), last = first + below(length - first);
       p.buffers.push_back({size(), below(2), below(2) == 0 ? 0 : first, below(2) == 0 ? length - 1 : last});
@@ -42,7 +42,10 @@ class Generator {
     for (int i = 0; i < 2; ++i)
       p.invokes.push_back(
           {0, {integer(), integer()}, {any(p), any(p)}, {writable(p), writable(p)}, {{below(4), below(8)}}, "node \"i\""});
-    p.code = {instr(Opcode::Plan, 0), instr(Opcode::Plan, 1)};
+    for (uint32_t s = p.key_slots; s < p.slot_count; ++s)
+      p.code.push_back(instr(Opcode::LoadImm, s, below(3) == 0 ? 8 * below(20) : 0));
+    p.code.push_back(instr(Opcode::Plan, 0));
+    p.code.push_back(instr(Opcode::Plan, 1));
     while (p.code.size() + 1 < length)
       p.code.push_back(make_instr(static_cast<uint32_t>(p.code.size()), static_cast<uint32_t>(length)));
     p.code.resize(length - 1);
@@ -81,6 +84,8 @@ class Generator {
       }
     };
     auto bytes = [&] { return below(2) == 0 ? slot(below(4)) : imm(static_cast<int64_t>(8 * below(20))); };
+    for (uint32_t s = 2; s < f.slot_count; ++s)
+      p.code.push_back(instr(Opcode::LoadImm, s, below(3) == 0 ? 8 * below(20) : 0));
     p.code.push_back(instr(Opcode::Plan, 0));
     for (uint32_t i = 0; i < 6; ++i) {
       if (below(3) == 0) {
@@ -174,7 +179,7 @@ TEST(vm, accepted_programs_stay_inside_their_memory) {
   const std::vector<std::vector<std::byte>> constants = {
       bytes_of(std::vector<float>{1, 0, 3, 0, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7}), bytes_of(std::vector<int64_t>{2})};
   int accepted = 0, ran = 0;
-  for (unsigned seed = 0; seed < 6000; ++seed) {
+  for (unsigned seed = 0; seed < 12'000; ++seed) {
     Generator g(seed);
     const Program p = g.make();
     std::string error;

@@ -1,6 +1,8 @@
 #include <chrono>
 #include <thread>
 
+#include "artifact/entry.h"
+#include "artifact/seal.h"
 #include "runtime/fixture_test.h"
 
 namespace pliant::runtime::fixture {
@@ -78,7 +80,7 @@ Program second_epoch_program() {
   p.calls = {call};
   p.copies = {{buffer(0), buffer(1), slot(3)}, {buffer(2), output(0), slot(3)}};
   p.code = {instr(Opcode::Shape, 0), instr(Opcode::Plan, 0), instr(Opcode::Extern, 0),
-            instr(Opcode::Shape, 0), instr(Opcode::Plan, 1), instr(Opcode::Copy, 0),
+            instr(Opcode::Shape, 1), instr(Opcode::Plan, 1), instr(Opcode::Copy, 0),
             instr(Opcode::Call, 0),  instr(Opcode::Copy, 1), instr(Opcode::Return)};
   return p;
 }
@@ -307,21 +309,41 @@ TEST(vm, copies_stay_inside) {
   EXPECT_STREQ(pliant_last_error(), "a copy needs 24 bytes where there are 8");
 }
 
+TEST(vm, functions_of_the_runtime_take_aligned_elements) {
+  Program p = nonzero_program();
+  p.buffers[0].bytes = imm(1000);
+  p.externs[0].outputs[0].byte_offset = imm(4);
+  const std::vector<float> x = {0, 1, 0};
+  const int64_t shape[] = {3};
+  const pliant_input in = {"x", x.data(), PLIANT_F32, 1, shape};
+  pliant_output out = {};
+  EXPECT_EQ(pliant_run(load(p).get(), &in, 1, &out, 1), PLIANT_RUN_FAULT);
+  EXPECT_STREQ(pliant_last_error(), "node \"nz\" (onnx.NonZero): output 0 is not aligned to its elements");
+  p.externs[0].outputs[0].byte_offset = imm(0);
+  p.externs[0].inputs[0].byte_offset = imm(2);
+  p.externs[0].input_shapes[0][0] = imm(1);
+  EXPECT_EQ(pliant_run(load(p).get(), &in, 1, &out, 1), PLIANT_RUN_FAULT);
+  EXPECT_STREQ(pliant_last_error(), "node \"nz\" (onnx.NonZero): input 0 is not aligned to its elements");
+}
+
 TEST(vm, imported_functions_and_read_only_data) {
   Program p = empty_program();
   // sub rsp, 8; rdi = buffers[0]; esi = 7; edx = 16; call [the first 8 bytes of data]; eax = 0
   const std::vector<uint8_t> code = {0x48, 0x83, 0xec, 0x08, 0x48, 0x8b, 0x07, 0x48, 0x8b, 0x38, 0xbe,
                                      7,    0,    0,    0,    0xba, 16,   0,    0,    0,    0xff, 0x15,
                                      0,    0,    0,    0,    0x31, 0xc0, 0x48, 0x83, 0xc4, 0x08, 0xc3};
-  p.image.text = bytes_of(code);
-  const auto displacement = static_cast<uint32_t>(2 * 4096 - 26);
-  std::memcpy(p.image.text.data() + 22, &displacement, 4);
+  p.image.text.resize(kSealBytes);
+  for (std::byte b : encode_entry({Entry::Kind::Kernel, 1, 0, {true}, {}, {}})) p.image.text.push_back(b);
+  const size_t begin = p.image.text.size();
+  for (uint8_t b : code) p.image.text.push_back(std::byte{b});
+  const auto displacement = static_cast<uint32_t>(2 * 4096 - begin - 26);
+  std::memcpy(p.image.text.data() + begin + 22, &displacement, 4);
   p.image.rodata.resize(1);
   p.image.data.resize(16);
   p.image.imports = {"powf", "memset"};
   p.image.relocations = {{Relocation::Kind::Import, 0, 1}, {Relocation::Kind::Image, 8, 4096}};
   p.outputs = {tensor("y", DType::U8, {fixed(16)})};
-  p.kernels = {{"fill", 0, {}}};
+  p.kernels = {{"fill", begin, {}}};
   CallDesc call;
   call.args = {output(0)};
   call.tasks = call.work = imm(1);

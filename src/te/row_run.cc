@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/stop.h"
 #include "expr/arith.h"
 #include "te/row_program.h"
 
@@ -35,6 +36,7 @@ std::pair<int64_t, int64_t> lanes_in_bounds(int64_t at, int64_t step, int64_t ex
 }  // namespace
 
 void RowProgram::start(const int64_t* coordinates, int64_t count) {
+  poll_stop();
   std::copy_n(coordinates, coordinates_.size(), coordinates_.begin());
   count_ = count;
   ++epoch_;

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 
+#include "base/output_file.h"
+#include "base/utf8.h"
 #include "commands.h"
 #include "request.h"
 
@@ -66,23 +68,26 @@ double peak_resident_mb() {
 }  // namespace
 
 Status bench(const BenchArgs& args) {
+  std::optional<OutputFile> file;
+  if (!args.json.empty()) file.emplace(TRY(OutputFile::open(args.json)));
+  std::FILE* table = file && file->is_standard_output() ? stderr : stdout;  // the report has that stream to itself
   Request request = TRY(make_request(args.run));
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  if (request.session.compile_seconds() > 0) std::printf("compiled in %.1f s\n", request.session.compile_seconds());
-  std::printf("%-40s %9s %9s %9s %9s %9s %9s %9s %9s %10s %9s\n", "shape (times in ms)", "first", "p50", "p90", "p95", "p99",
-              "mean", "min", "max", "runs/s", "arena MB");
+  if (request.session.compile_seconds() > 0) std::fprintf(table, "compiled in %.1f s\n", request.session.compile_seconds());
+  std::fprintf(table, "%-40s %9s %9s %9s %9s %9s %9s %9s %9s %10s %9s\n", "shape (times in ms)", "first", "p50", "p90",
+               "p95", "p99", "mean", "min", "max", "runs/s", "arena MB");
   for (size_t k = 0; k < request.cases.size(); ++k) {
     std::string label = print_case(request.cases[k]);
-    Timing t = TRY(measure(request.session, request.inputs(k), args, label));
+    Timing t = TRY(measure(request.session, TRY(request.inputs(k)), args, label));
     pliant_stats stats{};
     stats.struct_size = sizeof(stats);
     PLIANT_CHECK(pliant_read_stats(request.session.model(), &stats) == PLIANT_OK) << pliant_last_error();
     double rate = 1e3 / t.mean(), arena = static_cast<double>(stats.peak_bytes) / 1e6;
-    std::printf("%-40s %9.3f %9.3f %9.3f %9.3f %9.3f %9.3f %9.3f %9.3f %10.1f %9.1f\n", label.c_str(), t.first,
-                t.percentile(50), t.percentile(90), t.percentile(95), t.percentile(99), t.mean(), t.runs.front(),
-                t.runs.back(), rate, arena);
-    std::fflush(stdout);
-    rows.push_back({{"shape", label},
+    std::fprintf(table, "%-40s %9.3f %9.3f %9.3f %9.3f %9.3f %9.3f %9.3f %9.3f %10.1f %9.1f\n", label.c_str(), t.first,
+                 t.percentile(50), t.percentile(90), t.percentile(95), t.percentile(99), t.mean(), t.runs.front(),
+                 t.runs.back(), rate, arena);
+    std::fflush(table);
+    rows.push_back({{"shape", to_text(label)},
                     {"runs", t.runs.size()},
                     {"first_ms", t.first},
                     {"p50_ms", t.percentile(50)},
@@ -96,7 +101,7 @@ Status bench(const BenchArgs& args) {
                     {"arena_peak_mb", arena}});
   }
   double peak = peak_resident_mb();
-  std::printf("peak memory of this process: %.0f MB\n", peak);
+  std::fprintf(table, "peak memory of this process: %.0f MB\n", peak);
   if (!args.json.empty()) {
     pliant_model_info info{};
     info.struct_size = sizeof(info);
@@ -108,9 +113,9 @@ Status bench(const BenchArgs& args) {
                                      {"compile_seconds", request.session.compile_seconds()},
                                      {"peak_resident_mb", peak},
                                      {"rows", rows}};
-    std::ofstream out(args.json);
-    out << report.dump(1) << "\n";
-    if (!out) return make_error("file", args.json, "cannot be written");
+    const std::string text = report.dump(1) + "\n";
+    TRY(file->append(std::as_bytes(std::span(text))));
+    TRY(file->finish());
   }
   return ok();
 }

@@ -1,8 +1,7 @@
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 
+#include "base/output_file.h"
 #include "commands.h"
 #include "session.h"
 #include "shapes.h"
@@ -30,22 +29,17 @@ Result<driver::CompileOptions> compile_options(const CompileArgs& args) {
 Status compile(const CompileArgs& args, const std::string& output) {
   auto start = std::chrono::steady_clock::now();
   driver::CompileOptions options = TRY(compile_options(args));
+  OutputFile file = TRY(OutputFile::open(output));
   std::vector<std::string> remarks;
   options.remark = [&](const std::string& text) { remarks.push_back(text); };
   std::vector<std::byte> bytes = TRY(driver::compile_file(args.model, options));
   show_progress("");
   for (const std::string& text : remarks) std::fprintf(stderr, "remark: %s\n", text.c_str());
-  // Written beside the target and renamed, so that no one ever maps half a file.
-  std::string partial = output + ".partial";
-  std::ofstream out(partial, std::ios::binary);
-  out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  out.close();
-  std::error_code error;
-  if (out) std::filesystem::rename(partial, output, error);
-  if (!out || error) return make_error("file", output, "cannot be written");
+  TRY(file.append(bytes));
+  TRY(file.finish());
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  std::printf("%s: %.1f MB, compiled in %.1f s, precision %s\n", output.c_str(), static_cast<double>(bytes.size()) / 1e6,
-              seconds, args.precision.c_str());
+  std::fprintf(file.is_standard_output() ? stderr : stdout, "%s: %.1f MB, compiled in %.1f s, precision %s\n",
+               output.c_str(), static_cast<double>(bytes.size()) / 1e6, seconds, args.precision.c_str());
   return ok();
 }
 

@@ -1,11 +1,16 @@
 #include "npy.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string_view>
+
+#include "base/output_file.h"
 
 namespace pliant::cli {
 namespace {
@@ -78,8 +83,11 @@ Error bad_file(const std::string& path, const std::string& what) { return make_e
 }  // namespace
 
 Result<te::Array> read_npy(const std::string& path) {
+  std::error_code error;
+  const bool exists = std::filesystem::exists(path, error);
+  if (exists && !std::filesystem::is_regular_file(path, error)) return bad_file(path, "is not a regular file");
   std::ifstream in(path, std::ios::binary);
-  if (!in) return bad_file(path, "cannot be opened");
+  if (!in) return bad_file(path, std::string("cannot be opened: ") + std::strerror(errno));
   char prefix[8] = {};
   if (!in.read(prefix, 8) || std::string_view(prefix, 6) != kMagic) return bad_file(path, "is not a .npy file");
   int length_bytes = prefix[6] == 1 ? 2 : 4;
@@ -123,21 +131,15 @@ Status write_npy(const std::string& path, const te::ArrayView& array) {
   size_t unpadded = kMagic.size() + 4 + header.size() + 1;
   header.append((64 - unpadded % 64) % 64, ' ');
   header += '\n';
-  std::ofstream out(path, std::ios::binary);
-  char prefix[10];
-  std::memcpy(prefix, kMagic.data(), kMagic.size());
-  prefix[6] = 1;
-  prefix[7] = 0;
-  prefix[8] = static_cast<char>(header.size() & 0xff);
-  prefix[9] = static_cast<char>(header.size() >> 8);
-  out.write(prefix, sizeof(prefix));
-  out << header;
+  std::string start(kMagic);
+  start += {1, 0, static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
+  start += header;
   std::optional<size_t> bytes = bytes_of(array.shape, array.dtype);
   PLIANT_CHECK(bytes.has_value());
-  out.write(reinterpret_cast<const char*>(array.data), static_cast<std::streamsize>(*bytes));
-  out.close();
-  if (!out) return bad_file(path, "cannot be written");
-  return ok();
+  OutputFile out = TRY(OutputFile::open(path));
+  TRY(out.append(std::as_bytes(std::span(start))));
+  TRY(out.append({array.data, *bytes}));
+  return out.finish();
 }
 
 }  // namespace pliant::cli

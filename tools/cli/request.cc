@@ -22,8 +22,8 @@ Result<ops::Datum> read_list(const InputSpec& spec, std::string_view files) {
 
 }  // namespace
 
-Inputs Request::inputs(size_t k) const {
-  Inputs all = random_inputs(session.inputs(), cases[k], seed);
+Result<Inputs> Request::inputs(size_t k) const {
+  Inputs all = TRY(random_inputs(session.inputs(), cases[k], seed));
   for (const auto& [name, array] : given) all.insert_or_assign(name, array);
   return all;
 }

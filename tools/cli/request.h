@@ -10,7 +10,7 @@ struct Request {
   std::vector<Case> cases;
   Inputs given;  // from files
   uint64_t seed = 0;
-  Inputs inputs(size_t k) const;
+  Result<Inputs> inputs(size_t k) const;
 };
 Result<Request> make_request(const RunArgs& args);
 

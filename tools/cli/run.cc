@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/output_file.h"
 #include "commands.h"
 #include "npy.h"
 #include "request.h"
@@ -40,19 +41,19 @@ std::string file_name(std::string name) {
 Status give(const std::string& name, const te::ArrayView& a, const std::filesystem::path& folder) {
   print_output(name, a);
   if (folder.empty()) return ok();
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
+  TRY(make_output_folder(folder.string()));
   return write_npy((folder / file_name(name)).string(), a);
 }
 
 }  // namespace
 
 Status run(const RunArgs& args) {
+  if (!args.output_dir.empty()) TRY(make_output_folder(args.output_dir));
   Request request = TRY(make_request(args));
   const Session& session = request.session;
   for (size_t k = 0; k < request.cases.size(); ++k) {
     Outputs outputs(session.outputs().size());
-    TRY(session.run(request.inputs(k), outputs, request.seed));
+    TRY(session.run(TRY(request.inputs(k)), outputs, request.seed));
     std::printf("%s\n", print_case(request.cases[k]).c_str());
     std::filesystem::path folder = args.output_dir;
     if (request.cases.size() > 1) folder /= std::to_string(k);

@@ -2,10 +2,13 @@
 
 #include <unistd.h>
 
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <new>
 #include <random>
 
 #include "artifact/file.h"
@@ -25,7 +28,9 @@ std::vector<InputSpec> describe(const pliant_model* model, size_t count,
     PLIANT_CHECK(read(model, i, &info) == PLIANT_OK) << pliant_last_error();
     InputSpec spec{
         info.name, static_cast<DType>(info.dtype), {}, info.optional != 0, static_cast<InputSpec::Kind>(info.kind)};
-    for (int32_t k = 0; k < info.rank; ++k) spec.axes.emplace_back(info.symbols[k]);
+    spec.any_rank = info.any_rank != 0;
+    for (int32_t k = 0; k < info.rank; ++k)
+      spec.axes.push_back(info.sizes[k] < 0 ? info.symbols[k] : std::to_string(info.sizes[k]));
     specs.push_back(std::move(spec));
   }
   return specs;
@@ -80,6 +85,8 @@ te::ArrayView Outputs::view(const pliant_output& o) {
 }
 
 bool is_artifact(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return false;
   std::ifstream in(path, std::ios::binary);
   char start[64] = {};
   in.read(start, sizeof(start));
@@ -103,7 +110,7 @@ Result<Session> Session::open(const std::string& path, const driver::CompileOpti
     s.compile_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     show_progress("");
     s.memory_.reset(static_cast<std::byte*>(std::aligned_alloc(4096, (bytes.size() + 4095) / 4096 * 4096)));
-    PLIANT_CHECK(s.memory_ != nullptr) << "no memory for the artifact";
+    if (s.memory_ == nullptr) throw std::bad_alloc();
     std::memcpy(s.memory_.get(), bytes.data(), bytes.size());
     status = pliant_load_memory(s.memory_.get(), bytes.size(), &load, &model);
   }
@@ -145,14 +152,29 @@ Status Session::run(const Inputs& inputs, Outputs& outputs, uint64_t seed) const
 
 namespace {
 
+// Beyond what any machine of today holds, and far from overflow.
+constexpr size_t kMostInputBytes = size_t{1} << 46;
+
 class RandomInputs {
  public:
   explicit RandomInputs(uint64_t seed) : random_(seed) {}
 
-  te::Array array(const InputSpec& spec, const std::vector<int64_t>& shape) {
-    size_t count = 1;
-    for (int64_t d : shape) count *= static_cast<size_t>(d);
-    te::Array a{spec.dtype, shape, std::vector<std::byte>(count * static_cast<size_t>(byte_size(spec.dtype)))};
+  Result<te::Array> array(const InputSpec& spec, const std::vector<int64_t>& shape) {
+    size_t bytes = static_cast<size_t>(byte_size(spec.dtype));
+    bool fits = true, empty = false;
+    for (int64_t d : shape) {
+      empty = empty || d == 0;
+      fits = fits && (d == 0 || !__builtin_mul_overflow(bytes, static_cast<size_t>(d), &bytes));
+    }
+    te::Array a{spec.dtype, shape, {}};
+    try {
+      if (!fits || bytes > kMostInputBytes) throw std::bad_alloc();
+      a.data.resize(empty ? 0 : bytes);
+    } catch (const std::bad_alloc&) {
+      return make_error("too-large", "input \"" + spec.name + "\"",
+                        "there is no memory for " + print_shape(shape) + " elements of " + name_of(spec.dtype));
+    }
+    const size_t count = a.data.size() / static_cast<size_t>(byte_size(spec.dtype));
     bool mask = spec.name.find("mask") != std::string::npos, type = spec.name.find("type") != std::string::npos;
     for (size_t i = 0; i < count; ++i) {
       if (is_float(spec.dtype)) {
@@ -165,17 +187,21 @@ class RandomInputs {
     return a;
   }
 
-  ops::Datum list(const InputSpec& spec, const std::vector<int64_t>* shape) {
+  Result<ops::Datum> list(const InputSpec& spec, const std::vector<int64_t>* shape) {
     using Kind = InputSpec::Kind;
     ops::ListValue value;
     value.is_present = spec.kind == Kind::Sequence || small_(random_) % 4 != 0;
     int64_t count = !value.is_present ? 0 : spec.kind == Kind::Optional ? 1 : 1 + small_(random_) % 4;
     for (int64_t k = 0; k < count; ++k) {
       std::vector<int64_t> sizes;
-      for (const std::string& axis : spec.axes) sizes.push_back(axis == "?" ? 1 + small_(random_) % 5 : std::stoll(axis));
-      value.elements.push_back(std::make_shared<te::Array>(array(spec, shape != nullptr ? *shape : sizes)));
+      for (const std::string& axis : spec.axes) {
+        int64_t size = 1 + small_(random_) % 5;  // unless the axis says one
+        std::from_chars(axis.data(), axis.data() + axis.size(), size);
+        sizes.push_back(size);
+      }
+      value.elements.push_back(std::make_shared<te::Array>(TRY(array(spec, shape != nullptr ? *shape : sizes))));
     }
-    return {{}, std::make_shared<ops::ListValue>(std::move(value))};
+    return ops::Datum{{}, std::make_shared<ops::ListValue>(std::move(value))};
   }
 
  private:
@@ -186,15 +212,15 @@ class RandomInputs {
 
 }  // namespace
 
-Inputs random_inputs(const std::vector<InputSpec>& specs, const Case& c, uint64_t seed) {
+Result<Inputs> random_inputs(const std::vector<InputSpec>& specs, const Case& c, uint64_t seed) {
   RandomInputs random(seed);
   Inputs inputs;
   for (const InputSpec& spec : specs) {
     auto shape = c.find(spec.name);
     if (spec.is_list())
-      inputs.emplace(spec.name, random.list(spec, shape == c.end() ? nullptr : &shape->second));
+      inputs.emplace(spec.name, TRY(random.list(spec, shape == c.end() ? nullptr : &shape->second)));
     else if (shape != c.end())
-      inputs.emplace(spec.name, ops::Datum{random.array(spec, shape->second), nullptr});
+      inputs.emplace(spec.name, ops::Datum{TRY(random.array(spec, shape->second)), nullptr});
   }
   return inputs;
 }

@@ -65,8 +65,8 @@ class Session {
 
 bool is_artifact(const std::string& path);
 // Seeded values for every input of `c`: floats are standard normal; integers whose name has "mask" are 1, "type" 0, others
-// small. Of sequences a few elements, whose open sizes are small numbers.
-Inputs random_inputs(const std::vector<InputSpec>& specs, const Case& c, uint64_t seed);
+// small. Of sequences a few elements, whose open sizes are small numbers. An Error where memory cannot hold them.
+Result<Inputs> random_inputs(const std::vector<InputSpec>& specs, const Case& c, uint64_t seed);
 // A line on standard error that the next one replaces; nothing when it is not a terminal. An empty text clears the line.
 void show_progress(const std::string& text);
 std::string print_shape(const std::vector<int64_t>& shape);  // `4x3x224x224`, `scalar`

@@ -21,6 +21,7 @@ struct InputSpec {
   // What it is; dtype and axes are those of the elements where it is no tensor.
   enum class Kind : uint8_t { Tensor, Sequence, Optional, OptionalSequence };
   Kind kind = Kind::Tensor;
+  bool any_rank = false;  // of the elements
   bool is_list() const { return kind != Kind::Tensor; }
 };
 // The shapes of one run, by input; of a sequence or optional the shape of each element, where one is given.

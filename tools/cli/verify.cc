@@ -84,11 +84,54 @@ Result<std::vector<ops::Datum>> reference(const graph::Module& module, const Inp
   return out;
 }
 
+// `f32 of rank 2`, `seq<f32 of rank 2>`
+std::string interface_text(const InputSpec& s) {
+  const bool is_sequence = s.kind == InputSpec::Kind::Sequence || s.kind == InputSpec::Kind::OptionalSequence;
+  const std::string tensor = std::string(name_of(s.dtype)) + (s.any_rank ? "" : " of rank " + std::to_string(s.axes.size()));
+  const std::string text = is_sequence ? "seq<" + tensor + ">" : tensor;
+  return s.kind == InputSpec::Kind::Sequence || s.kind == InputSpec::Kind::Tensor ? text : "opt<" + text + ">";
+}
+std::string interface_text(const graph::Type& t) {
+  if (const auto* s = std::get_if<graph::SequenceType>(&t.v)) return "seq<" + interface_text(*s->element) + ">";
+  if (const auto* o = std::get_if<graph::OptionalType>(&t.v)) return "opt<" + interface_text(*o->element) + ">";
+  const auto* tensor = t.tensor();
+  if (tensor == nullptr) return "something else";
+  return std::string(name_of(tensor->dtype)) +
+         (tensor->rank == graph::Rank::Known ? " of rank " + std::to_string(tensor->shape.size()) : "");
+}
+
+// That the values of the artifact and of the model are of the same names, kinds, element types and ranks.
+Status compare_interfaces(const std::string& artifact, const char* what, const std::vector<InputSpec>& specs,
+                          const std::vector<std::pair<std::string, graph::Type>>& values) {
+  auto differs = [&](const std::string& of_model, const std::string& of_artifact) {
+    return make_error("verify", artifact,
+                      "it was compiled from another model: the model has " + of_model + ", the artifact " + of_artifact);
+  };
+  auto describe = [](const std::string& name, const std::string& type) { return "\"" + name + "\", " + type; };
+  if (specs.size() != values.size())
+    return differs(std::to_string(values.size()) + " " + what + "s", std::to_string(specs.size()));
+  for (size_t i = 0; i < specs.size(); ++i) {
+    const auto& [name, type] = values[i];
+    const std::string of_model = interface_text(type), of_artifact = interface_text(specs[i]);
+    if (name != specs[i].name || of_model != of_artifact)
+      return differs(what + (" " + describe(name, of_model)), describe(specs[i].name, of_artifact));
+  }
+  return ok();
+}
+Status compare_interfaces(const std::string& artifact, const Session& session, const graph::Function& f) {
+  std::vector<std::pair<std::string, graph::Type>> inputs, outputs;
+  for (graph::ValueId v : f.params) inputs.emplace_back(f.value(v).name, f.value(v).type);
+  for (size_t i = 0; i < f.results.size(); ++i) outputs.emplace_back(f.result_names[i], f.value(f.results[i]).type);
+  TRY(compare_interfaces(artifact, "input", session.inputs(), inputs));
+  return compare_interfaces(artifact, "output", session.outputs(), outputs);
+}
+
 }  // namespace
 
 Status verify(const VerifyArgs& args) {
   Session session = TRY(Session::open(args.artifact, {}, args.threads));
   graph::Module module = TRY(driver::import_model(args.model, {}));
+  TRY(compare_interfaces(args.artifact, session, module.main()));
   std::vector<std::string> dims = args.dims;
   if (dims.empty() && args.shapes.empty()) dims = sampled_dims(session, args.samples);
   std::vector<Case> cases = TRY(shape_cases(session.inputs(), args.shapes, dims, {}));
@@ -103,7 +146,7 @@ Status verify(const VerifyArgs& args) {
   for (size_t k = 0; k < cases.size(); ++k) {
     std::string label = print_case(cases[k]);
     show_progress("evaluating " + label);
-    Inputs inputs = random_inputs(session.inputs(), cases[k], k);
+    Inputs inputs = TRY(random_inputs(session.inputs(), cases[k], k));
     Result<std::vector<ops::Datum>> want = reference(module, inputs);
     show_progress("");
     Outputs got(session.outputs().size());

@@ -10,11 +10,12 @@
 #include <llvm/Analysis/ScopedNoAliasAA.h>
 #include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/OptBisect.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/CommandLine.h>
-#include <llvm/Support/FileSystem.h>
+#include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
@@ -30,7 +31,10 @@
 #include <llvm/Transforms/Utils/Cloning.h>
 
 #include <mutex>
+#include <new>
 
+#include "base/output_file.h"
+#include "base/stop.h"
 #include "codegen/llvm/emitter.h"
 
 namespace pliant::codegen {
@@ -40,6 +44,8 @@ namespace {
 void initialize_llvm() {
   static std::once_flag once;
   std::call_once(once, [] {
+    // Otherwise it ends the process.
+    llvm::install_bad_alloc_error_handler([](void*, const char*, bool) { throw std::bad_alloc(); });
     LLVMInitializeX86TargetInfo();
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
@@ -70,7 +76,10 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const Target& target, int opt_
 
 void optimize(llvm::Module& module, llvm::TargetMachine& machine, int opt_level) {
   if (opt_level == 0) return;
-  llvm::PassBuilder builder(&machine);
+  // Once the compilation is to stop, passes are skipped: LLVM cannot be left by an exception.
+  llvm::PassInstrumentationCallbacks callbacks;
+  callbacks.registerShouldRunOptionalPassCallback([](llvm::StringRef, llvm::Any) { return !is_stopped(); });
+  llvm::PassBuilder builder(&machine, llvm::PipelineTuningOptions(), std::nullopt, &callbacks);
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager call_graphs;
@@ -100,9 +109,18 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, int opt_level)
   }
   passes.addPass(llvm::ADCEPass());
   for (llvm::Function& f : module) {
+    poll_stop();
     if (!f.isDeclaration()) passes.run(f, functions);
   }
+  poll_stop();
 }
+
+// Asked by the passes of code generation that can be left out: as above.
+class StopGate : public llvm::OptPassGate {
+ public:
+  bool shouldRunPass(llvm::StringRef, llvm::StringRef) const override { return !is_stopped(); }
+  bool isEnabled() const override { return stop_flag() != nullptr; }
+};
 
 std::string emit_file(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType type) {
   llvm::SmallVector<char, 0> bytes;
@@ -117,18 +135,13 @@ std::string emit_file(llvm::Module& module, llvm::TargetMachine& machine, llvm::
   return {bytes.begin(), bytes.end()};
 }
 
-void write_text(const std::string& path, const std::string& text) {
-  std::error_code error;
-  llvm::raw_fd_ostream out(path, error);
-  if (!error) out << text;
-}
-
 }  // namespace
 
 struct Unit::Impl {
   std::string name;
   const Target& target;
   int opt_level;
+  StopGate gate{};  // outlives the context
   llvm::LLVMContext context;
   std::unique_ptr<llvm::TargetMachine> machine;
   std::unique_ptr<llvm::Module> module;
@@ -136,7 +149,8 @@ struct Unit::Impl {
 };
 
 Unit::Unit(const std::string& name, const Target& target, int opt_level)
-    : impl_(new Impl{name, target, opt_level, {}, make_machine(target, opt_level), nullptr, {}}) {
+    : impl_(new Impl{name, target, opt_level, {}, {}, make_machine(target, opt_level), nullptr, {}}) {
+  impl_->context.setOptPassGate(impl_->gate);
   impl_->module = std::make_unique<llvm::Module>(name, impl_->context);
   impl_->module->setTargetTriple(llvm::Triple(target.triple));
   impl_->module->setDataLayout(impl_->machine->createDataLayout());
@@ -153,30 +167,33 @@ void Unit::add_shape(const ShapeFunction& source, const std::string& symbol, exp
   Emitter(*impl_->module, ctx, impl_->target, impl_->opt_level).emit_shape(source, symbol);
 }
 
-void Unit::compile(const std::string& dump_dir) {
+Status Unit::compile(const std::string& dump_dir) {
   llvm::Module& module = *impl_->module;
-  auto print_module = [&](const std::string& suffix) {
-    if (dump_dir.empty()) return;
+  auto print_module = [&](const std::string& suffix) -> Status {
+    if (dump_dir.empty()) return ok();
     std::string text;
     llvm::raw_string_ostream out(text);
     module.print(out, nullptr);
-    write_text(dump_dir + "/" + impl_->name + suffix, text);
+    return write_file(dump_dir + "/" + impl_->name + suffix, text);
   };
-  print_module(".ll");
+  TRY(print_module(".ll"));
   std::string broken;
   llvm::raw_string_ostream broken_out(broken);
   PLIANT_CHECK(!llvm::verifyModule(module, &broken_out)) << "broken IR: " << broken;
   optimize(module, *impl_->machine, impl_->opt_level);
   if (!dump_dir.empty()) {
-    print_module(".opt.ll");
+    TRY(print_module(".opt.ll"));
     std::unique_ptr<llvm::Module> copy = llvm::CloneModule(module);
-    write_text(dump_dir + "/" + impl_->name + ".s", emit_file(*copy, *impl_->machine, llvm::CodeGenFileType::AssemblyFile));
+    TRY(write_file(dump_dir + "/" + impl_->name + ".s",
+                   emit_file(*copy, *impl_->machine, llvm::CodeGenFileType::AssemblyFile)));
   }
   const std::string bytes = emit_file(module, *impl_->machine, llvm::CodeGenFileType::ObjectFile);
+  poll_stop();
   const auto* data = reinterpret_cast<const std::byte*>(bytes.data());
   impl_->object.assign(data, data + bytes.size());
   impl_->module.reset();
   impl_->machine.reset();
+  return ok();
 }
 
 const std::vector<std::byte>& Unit::object() const { return impl_->object; }

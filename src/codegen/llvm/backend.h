@@ -18,8 +18,9 @@ class Unit {
   // Building IR reads and extends the expression context, so units are filled one after the other.
   void add_kernel(const KernelSource& source, const std::string& symbol, expr::Context& ctx);
   void add_shape(const ShapeFunction& source, const std::string& symbol, expr::Context& ctx);
-  // Optimises and generates code; units may do this at once. With a `dump_dir`, writes NAME.ll and NAME.s there.
-  void compile(const std::string& dump_dir);
+  // Optimises and generates code; units may do this at once. With a `dump_dir`, writes NAME.ll and NAME.s there. Looks at
+  // the thread's stop flag between the passes over a function.
+  Status compile(const std::string& dump_dir);
   const std::vector<std::byte>& object() const;
 
  private:

@@ -5,6 +5,9 @@
 //   (emit_loop.cc) done:   return 0
 #include <llvm/IR/IntrinsicsX86.h>
 
+#include <set>
+
+#include "artifact/entry.h"
 #include "codegen/llvm/emitter.h"
 #include "loop/walk.h"
 
@@ -26,7 +29,7 @@ llvm::Function* Emitter::begin_function(const std::string& symbol, llvm::Functio
   function_->setVisibility(llvm::GlobalValue::HiddenVisibility);
   function_->setDSOLocal(true);
   function_->setDoesNotThrow();
-  function_->setAlignment(llvm::Align(64));
+  function_->setAlignment(llvm::Align(artifact::kEntryAlignment));
   function_->addFnAttr("target-cpu", target_.cpu);
   function_->addFnAttr("no-builtins");
   function_->addFnAttr("no-trapping-math", "true");
@@ -50,6 +53,13 @@ llvm::Function* Emitter::begin_function(const std::string& symbol, llvm::Functio
   lanes_ = 0;
   b_.SetInsertPoint(llvm::BasicBlock::Create(llvm_, "entry", function_));
   return function_;
+}
+
+// The record that the loader looks for directly before the function.
+void Emitter::describe_entry(const artifact::Entry& entry) {
+  const std::vector<std::byte> record = artifact::encode_entry(entry);
+  const llvm::ArrayRef<uint8_t> bytes(reinterpret_cast<const uint8_t*>(record.data()), record.size());
+  function_->setPrefixData(llvm::ConstantDataArray::get(llvm_, bytes));
 }
 
 void Emitter::bind_buffers(const loop::Function& f, Value* frame) {
@@ -154,6 +164,11 @@ void Emitter::emit_kernel(const KernelSource& source, const std::string& symbol)
   if (streams_) b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, llvm::ArrayRef<llvm::Type*>{}, llvm::ArrayRef<Value*>{});
   b_.CreateRet(b_.getInt32(0));
   finish_alias_scopes();
+  artifact::Entry entry;
+  entry.args = static_cast<uint32_t>(f.params.size());
+  entry.ints = static_cast<uint32_t>(source.ints.size());
+  for (const loop::Buffer& b : f.params) entry.writes_to.push_back(b.is_output);
+  describe_entry(entry);
 }
 
 namespace {
@@ -165,12 +180,14 @@ void Emitter::emit_shape(const ShapeFunction& source, const std::string& symbol)
   Value* slots = function_->getArg(0);
   auto slot = [&](uint64_t i) { return b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), slots, i); };
   std::unordered_map<expr::SymbolId, Value*> read;  // by the assignment
+  std::set<uint32_t> reads, writes;                 // slots
   std::unordered_map<expr::Dim, Index> dims;
   known_dims_ = &dims;
   read_symbol_ = [&](expr::SymbolId s) -> Value* {
     const auto from = source.symbol_slots.find(s);
     PLIANT_CHECK(from != source.symbol_slots.end())
         << "shape function " << source.name << " reads " << ctx_.info(s).name << ", which has no slot";
+    if (writes.count(from->second) == 0) reads.insert(from->second);
     Value*& known = read[s];
     if (!known) known = b_.CreateLoad(b_.getInt64Ty(), slot(from->second), ctx_.info(s).name);
     return known;
@@ -194,10 +211,16 @@ void Emitter::emit_shape(const ShapeFunction& source, const std::string& symbol)
     if (is_long) sum = &a, sum_value = v, sum_overflow = overflow;
     if (overflow) v = b_.CreateSelect(overflow, hoist_->constant(INT64_MAX), v);
     b_.CreateStore(v, slot(a.slot));
+    writes.insert(a.slot);
   }
   b_.CreateRetVoid();
   known_dims_ = nullptr;
   read_symbol_ = {};
+  artifact::Entry entry;
+  entry.kind = artifact::Entry::Kind::Shape;
+  entry.reads.assign(reads.begin(), reads.end());
+  entry.writes.assign(writes.begin(), writes.end());
+  describe_entry(entry);
 }
 
 }  // namespace pliant::codegen

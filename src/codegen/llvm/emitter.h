@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "artifact/entry.h"
 #include "codegen/codegen.h"
 #include "codegen/frame.h"
 #include "codegen/llvm/hoist.h"
@@ -55,6 +56,7 @@ class Emitter {
   };
   // emit_function.cc
   llvm::Function* begin_function(const std::string& symbol, llvm::FunctionType* type);
+  void describe_entry(const artifact::Entry& entry);
   void bind_buffers(const loop::Function& f, llvm::Value* frame);
   void add_buffer(const loop::Buffer& b, llvm::Value* base);
   void finish_alias_scopes();

@@ -8,6 +8,7 @@
 
 #include <map>
 
+#include "artifact/seal.h"
 #include "codegen/llvm/backend.h"
 
 namespace pliant::codegen {
@@ -35,7 +36,7 @@ T take(llvm::Expected<T> value) {
 
 class Linker {
  public:
-  explicit Linker(artifact::NativeImage& image) : image_(image) {}
+  explicit Linker(artifact::NativeImage& image) : image_(image) { image_.text.resize(artifact::kSealBytes); }
 
   void add(const std::vector<std::byte>& object) {
     llvm::StringRef bytes(reinterpret_cast<const char*>(object.data()), object.size());
@@ -205,6 +206,7 @@ void link(const std::vector<const std::vector<std::byte>*>& objects, const std::
   linker.resolve();
   offsets.clear();
   for (const std::string& s : symbols) offsets.push_back(linker.find(s).offset);
+  artifact::seal(image);
 }
 
 }  // namespace pliant::codegen

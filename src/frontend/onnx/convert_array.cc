@@ -55,7 +55,11 @@ Result<Values> split(Conversion& c) {
   } else if (c.has(1)) {
     sizes = TRY(c.dims(1, "the sizes of the parts", {.expected = parts}));
   } else {
-    sizes = TRY(equal_parts(c, n, c.int_attr("num_outputs", parts)));
+    const int64_t wanted = c.int_attr("num_outputs", parts);
+    if (wanted != parts)
+      return c.fail("wrong-count",
+                    "num_outputs is " + std::to_string(wanted) + " but it has " + std::to_string(parts) + " outputs");
+    sizes = TRY(equal_parts(c, n, parts));
   }
   if (static_cast<int64_t>(sizes.size()) != parts) {
     return c.fail("wrong-count",

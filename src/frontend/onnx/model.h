@@ -1,4 +1,5 @@
-// An ONNX file as plain structs. Names and bulk data are views into the file's memory, which `ModelProto::file` keeps.
+// An ONNX file as plain structs. Names and bulk data are views into the file's memory, which `ModelProto::file` keeps. Names
+// are text (base/utf8.h).
 #pragma once
 #include <cstdint>
 #include <map>
@@ -124,6 +125,8 @@ struct ModelProto {
   std::vector<FunctionProto> functions;
   std::map<std::string, std::string> metadata;
   MappedFile file;
+  // Names that are not UTF-8 or have a zero byte, made text: what the views of such names are into.
+  std::vector<std::unique_ptr<const std::string>> texts;
   std::string path;       // for messages
   std::string directory;  // where external data lies
 };

@@ -1,6 +1,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/utf8.h"
 #include "frontend/onnx/model.h"
 #include "frontend/onnx/wire.h"
 
@@ -16,10 +17,15 @@ constexpr int kMaxDepth = 64;
 class ModelReader {
  public:
   std::string part = "the model";
+  std::vector<std::unique_ptr<const std::string>> texts;
 
   void read(std::string_view bytes, ModelProto& m);
 
  private:
+  std::string_view name(std::string_view bytes) {
+    if (is_text(bytes)) return bytes;
+    return *texts.emplace_back(std::make_unique<const std::string>(to_text(bytes)));
+  }
   TypeProto type(std::string_view bytes, int depth);
   void tensor_type(std::string_view bytes, TypeProto& out);
   Dimension dimension(std::string_view bytes);
@@ -31,7 +37,7 @@ class ModelReader {
   FunctionProto function(std::string_view bytes);
   std::string_view sparse_name(std::string_view bytes);
   static std::pair<std::string_view, std::string_view> entry(std::string_view bytes);
-  static void opset(std::string_view bytes, OpsetImports& out);
+  void opset(std::string_view bytes, OpsetImports& out);
 };
 
 std::pair<std::string_view, std::string_view> ModelReader::entry(std::string_view bytes) {
@@ -51,7 +57,7 @@ void ModelReader::opset(std::string_view bytes, OpsetImports& out) {
   int64_t version = 0;
   for (Reader r(bytes); r.next();) {
     switch (r.tag()) {
-      case 1: domain = r.bytes(); break;
+      case 1: domain = name(r.bytes()); break;
       case 2: version = r.integer(); break;
       default: r.skip();
     }
@@ -65,7 +71,7 @@ Dimension ModelReader::dimension(std::string_view bytes) {
   for (Reader r(bytes); r.next();) {
     switch (r.tag()) {
       case 1: out.value = r.integer(); break;
-      case 2: out.param = r.bytes(); break;
+      case 2: out.param = name(r.bytes()); break;
       default: r.skip();
     }
   }
@@ -134,7 +140,7 @@ ValueInfoProto ModelReader::value_info(std::string_view bytes) {
   ValueInfoProto out;
   for (Reader r(bytes); r.next();) {
     switch (r.tag()) {
-      case 1: out.name = r.bytes(); break;
+      case 1: out.name = name(r.bytes()); break;
       case 2: out.type = type(r.bytes(), 0); break;
       default: r.skip();
     }
@@ -149,7 +155,7 @@ TensorProto ModelReader::tensor(std::string_view bytes) {
     switch (r.tag()) {
       case 1: r.integers([&](int64_t v) { out.dims.push_back(v); }); break;
       case 2: out.data_type = static_cast<int32_t>(r.integer()); break;
-      case 8: out.name = r.bytes(); break;
+      case 8: out.name = name(r.bytes()); break;
       case 13: out.external_data.push_back(entry(r.bytes())); break;
       case 14: out.external = r.integer() == 1; break;
       default: r.skip();
@@ -177,8 +183,8 @@ AttributeProto ModelReader::attribute(std::string_view bytes, int depth) {
   bool has_f = false, has_i = false, has_s = false;
   for (Reader r(bytes); r.next();) {
     switch (r.tag()) {
-      case 1: out.name = r.bytes(); break;
-      case 21: out.ref_attr_name = r.bytes(); break;
+      case 1: out.name = name(r.bytes()); break;
+      case 21: out.ref_attr_name = name(r.bytes()); break;
       case 20: out.type = static_cast<AttributeProto::Type>(r.integer()); break;
       case 2: out.f = r.f32(), has_f = true; break;
       case 3: out.i = r.integer(), has_i = true; break;
@@ -202,13 +208,13 @@ NodeProto ModelReader::node(std::string_view bytes, int depth) {
   NodeProto out;
   for (Reader r(bytes); r.next();) {
     switch (r.tag()) {
-      case 1: out.inputs.push_back(r.bytes()); break;
-      case 2: out.outputs.push_back(r.bytes()); break;
-      case 3: out.name = r.bytes(); break;
-      case 4: out.op_type = r.bytes(); break;
+      case 1: out.inputs.push_back(name(r.bytes())); break;
+      case 2: out.outputs.push_back(name(r.bytes())); break;
+      case 3: out.name = name(r.bytes()); break;
+      case 4: out.op_type = name(r.bytes()); break;
       case 5: out.attributes.push_back(attribute(r.bytes(), depth)); break;
-      case 7: out.domain = r.bytes(); break;
-      case 8: out.overload = r.bytes(); break;
+      case 7: out.domain = name(r.bytes()); break;
+      case 8: out.overload = name(r.bytes()); break;
       default: r.skip();
     }
   }
@@ -234,7 +240,7 @@ GraphProto ModelReader::graph(std::string_view bytes, int depth) {
         part = "node " + std::to_string(out.nodes.size());
         out.nodes.push_back(node(r.bytes(), depth));
         break;
-      case 2: out.name = r.bytes(); break;
+      case 2: out.name = name(r.bytes()); break;
       case 5:
         part = "initialiser " + std::to_string(out.initializers.size());
         out.initializers.push_back(tensor(r.bytes()));
@@ -259,15 +265,15 @@ FunctionProto ModelReader::function(std::string_view bytes) {
   FunctionProto out;
   for (Reader r(bytes); r.next();) {
     switch (r.tag()) {
-      case 1: out.name = r.bytes(); break;
-      case 4: out.inputs.push_back(r.bytes()); break;
-      case 5: out.outputs.push_back(r.bytes()); break;
-      case 6: out.attributes.push_back(r.bytes()); break;
+      case 1: out.name = name(r.bytes()); break;
+      case 4: out.inputs.push_back(name(r.bytes())); break;
+      case 5: out.outputs.push_back(name(r.bytes())); break;
+      case 6: out.attributes.push_back(name(r.bytes())); break;
       case 7: out.nodes.push_back(node(r.bytes(), 0)); break;
       case 9: opset(r.bytes(), out.opsets); break;
-      case 10: out.domain = r.bytes(); break;
+      case 10: out.domain = name(r.bytes()); break;
       case 11: out.attribute_defaults.push_back(attribute(r.bytes(), 0)); break;
-      case 13: out.overload = r.bytes(); break;
+      case 13: out.overload = name(r.bytes()); break;
       default: r.skip();
     }
   }
@@ -279,7 +285,7 @@ void ModelReader::read(std::string_view bytes, ModelProto& m) {
   for (Reader r(bytes); r.next();) {
     switch (r.tag()) {
       case 1: m.ir_version = r.integer(); break;
-      case 2: m.producer = r.bytes(); break;
+      case 2: m.producer = name(r.bytes()); break;
       case 7:
         part = "the graph";
         m.graph = graph(r.bytes(), 0);
@@ -350,6 +356,7 @@ Result<ModelProto> read_model(MappedFile file, const std::string& path, const st
   } catch (const protozero::exception&) {
     return broken("a field cannot be parsed");
   }
+  m.texts = std::move(reader.texts);
   if (m.graph.nodes.empty() && m.graph.outputs.empty()) {
     return make_error("malformed-model", path, "the file holds no graph: it is truncated or not an ONNX model");
   }

@@ -1,9 +1,11 @@
 #include "frontend/onnx/tensor_data.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <filesystem>
 
+#include "base/utf8.h"
 #include "frontend/onnx/wire.h"
 
 namespace pliant::frontend::onnx {
@@ -147,6 +149,39 @@ Result<TensorLoader::Bytes> TensorLoader::inline_bytes(const TensorProto& t, DTy
   }
 }
 
+// The file that a location names: a regular one that lies, with all links followed, in the folder through which the model
+// was opened or in that where the model itself lies, and that is not the model.
+Result<MappedFile> TensorLoader::open_external(const std::string& location, const std::string& label) const {
+  namespace fs = std::filesystem;
+  auto refused = [&](const std::string& why) {
+    return make_error("external-data", label, "its external data " + why + ": '" + to_text(location) + "'");
+  };
+  if (location.find('\0') != std::string::npos) return refused("has a zero byte in its name");
+  const fs::path relative = fs::path(location).lexically_normal();
+  if (relative.is_absolute() || *relative.begin() == "..") return refused("lies outside the model's folder");
+  const fs::path named = fs::path(model_.directory) / relative;
+  std::error_code missing, error;
+  const fs::path real = fs::canonical(named, missing);
+  if (!missing) {
+    auto lies_in = [&](const fs::path& folder) {
+      const auto [end, at] = std::mismatch(folder.begin(), folder.end(), real.begin(), real.end());
+      return !folder.empty() && end == folder.end() && at != real.end();
+    };
+    const fs::path folder = fs::canonical(model_.directory.empty() ? "." : model_.directory, error);
+    const fs::path model = model_.file.number != 0 ? fs::canonical(model_.path, error).parent_path() : fs::path();
+    if (!lies_in(folder) && !lies_in(model)) return refused("is a link that leads out of the model's folder");
+  }
+  auto file = map_file(missing ? named.string() : real.string());
+  if (!file.ok()) {
+    Error e = file.error();
+    e.diagnostics[0].notes.push_back("it holds the external data of " + label);
+    return e;
+  }
+  const MappedFile& f = file.value();
+  if (f.number == model_.file.number && f.device == model_.file.device) return refused("is the model itself");
+  return file;
+}
+
 Result<TensorLoader::Bytes> TensorLoader::external_bytes(const TensorProto& t, size_t wanted, const std::string& label) {
   std::string location;
   uint64_t offset = 0;
@@ -162,20 +197,8 @@ Result<TensorLoader::Bytes> TensorLoader::external_bytes(const TensorProto& t, s
     if (key == "length") length = number;
   }
   if (location.empty()) return make_error("external-data", label, "its external data has no location");
-  std::filesystem::path relative = std::filesystem::path(location).lexically_normal();
-  if (relative.is_absolute() || *relative.begin() == "..") {
-    return make_error("external-data", label, "its external data lies outside the model's folder: '" + location + "'");
-  }
   auto it = files_.find(location);
-  if (it == files_.end()) {
-    auto mapped = map_file((std::filesystem::path(model_.directory) / relative).string());
-    if (!mapped.ok()) {
-      Error e = mapped.error();
-      e.diagnostics[0].notes.push_back("it holds the external data of " + label);
-      return e;
-    }
-    it = files_.emplace(location, mapped.take()).first;
-  }
+  if (it == files_.end()) it = files_.emplace(location, TRY(open_external(location, label))).first;
   const MappedFile& file = it->second;
   uint64_t present = offset < file.size ? file.size - offset : 0;
   if (length && *length != wanted) {

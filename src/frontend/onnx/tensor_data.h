@@ -29,6 +29,7 @@ class TensorLoader {
   };
   Result<Bytes> inline_bytes(const TensorProto& t, DType dtype, size_t wanted, const std::string& label);
   Result<Bytes> external_bytes(const TensorProto& t, size_t wanted, const std::string& label);
+  Result<MappedFile> open_external(const std::string& location, const std::string& label) const;
   const ModelProto& model_;
   std::map<std::string, MappedFile> files_;
 };
