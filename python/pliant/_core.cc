@@ -83,9 +83,7 @@ NB_MODULE(_core, m) {
       .def(
           "__init__",
           [](Executable* self, nb::bytes path, int threads, uint64_t memory_limit, std::optional<bool> huge_pages,
-             bool check_memory) {
-            new (self) Executable(path_of(path), threads, memory_limit, huge_pages, check_memory);
-          },
+             bool check_memory) { new (self) Executable(path_of(path), threads, memory_limit, huge_pages, check_memory); },
           "path"_a, "threads"_a, "memory_limit"_a, "huge_pages"_a.none(), "check_memory"_a)
       .def("inputs", &Executable::inputs)
       .def("outputs", &Executable::outputs)

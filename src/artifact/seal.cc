@@ -18,7 +18,8 @@ struct Record {
 };
 static_assert(sizeof(Record) == kSealBytes);
 
-constexpr unsigned char kMagic[16] = {0x0f, 0x0b, 'P', 'L', 'N', 'T', 0x2d, 0xe1, 0x57, 0x8c, 0xb3, 0x19, 'I', 'M', 0x0f, 0x0b};
+constexpr unsigned char kMagic[16] = {0x0f, 0x0b, 'P',  'L',  'N', 'T', 0x2d, 0xe1,
+                                      0x57, 0x8c, 0xb3, 0x19, 'I', 'M', 0x0f, 0x0b};
 
 Record record_of(const NativeImage& image) {
   // One hash of hashes, so that nothing can move from one part to the next.

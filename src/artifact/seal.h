@@ -9,8 +9,8 @@ namespace pliant::artifact {
 
 // Of every text that is not empty the first bytes, room for the record; functions come after it.
 inline constexpr uint64_t kSealBytes = 64;
-// Fills the record: the digest of the rest of the text, the other parts, the relocations and the imports. The last thing that
-// is done to an image.
+// Fills the record: the digest of the rest of the text, the other parts, the relocations and the imports. The last thing
+// that is done to an image.
 void seal(NativeImage& image);
 // Whether the record is that of this image; an image of nothing at all needs none.
 bool is_sealed(const NativeImage& image);

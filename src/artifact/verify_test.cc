@@ -49,7 +49,7 @@ Program full_program() {
               {slot(0), imm(-9)},
               slot(2),
               imm(1000),
-              imm(256),
+              {imm(256)},
               "node \"g\""}};
   p.externs = {{"nonzero",
                 {{Arg::Kind::Buffer, 0, imm(0)}},
@@ -138,7 +138,8 @@ TEST(verify, the_image_is_the_one_that_was_linked) {
       [](NativeImage& m) { m.text.resize(m.text.size() - 1); },
       [](NativeImage& m) { m.text.push_back(std::byte{0}); },
       [](NativeImage& m) { m.text.back() = std::byte{1}; },
-      [](NativeImage& m) { m.rodata.push_back(std::byte{1}), m.data.erase(m.data.begin()); },
+      [](NativeImage& m) { m.rodata.push_back(std::byte{1}); },
+      [](NativeImage& m) { m.data.push_back(m.rodata.back()), m.rodata.pop_back(); },
       [](NativeImage& m) { m.data[3] = std::byte{7}; },
       [](NativeImage& m) { m.relocations[1].addend = 0; },
       [](NativeImage& m) { std::swap(m.relocations[0], m.relocations[1]); },
