@@ -30,11 +30,15 @@ void fill(std::byte* begin, std::byte* end) {
   for (; begin < end; ++begin) *begin = pattern_at(begin);
 }
 // The first byte that is not the pattern's; `end` when there is none.
-std::byte* first_change(std::byte* begin, std::byte* end) {
+template <class Byte>
+Byte* first_change(Byte* begin, Byte* end) {
   while (begin < end && *begin == pattern_at(begin)) ++begin;
   return begin;
 }
-std::byte* end_of_zone(std::byte* data, uint64_t bytes) { return data + round_up(bytes, kAlignment) + kZone; }
+template <class Byte>
+Byte* end_of_zone(Byte* data, uint64_t bytes) {
+  return data + round_up(bytes, kAlignment) + kZone;
+}
 
 void protect(std::byte* data, uint64_t bytes) {
   std::byte* end = end_of_zone(data, bytes);
@@ -65,6 +69,7 @@ std::optional<int64_t> find_change(std::byte* data, uint64_t bytes) {
 }  // namespace
 
 Guards::Guards(Model& model, State& state) : model_(model), state_(state) {
+  state.list_memory.guarded = true;
   for (uint32_t b = 0; b < model.program.buffers.size(); ++b) {
     by_first_.emplace(model.program.buffers[b].first, b);
     by_last_.emplace(model.program.buffers[b].last, b);
@@ -72,6 +77,7 @@ Guards::Guards(Model& model, State& state) : model_(model), state_(state) {
 }
 
 Guards::~Guards() {
+  state_.list_memory.guarded = false;
   PLIANT_UNPOISON(state_.arena.base(), state_.arena.committed());
   for (const OutputView& o : state_.outputs)
     if (o.block != nullptr) release(o.data, o.size.bytes);
@@ -162,7 +168,27 @@ pliant_status Guards::end(const Frame& frame, uint32_t at, uint32_t next) {
     if (const OutputView& o = state_.outputs[i]; o.block != nullptr)
       PLIANT_TRY(check({o.data, o.size.bytes}, at, [&] { return "output \"" + model_.program.outputs[i].name + "\""; }));
   for (const Region& input : inputs_) PLIANT_TRY(check(input, at, [] { return std::string("an input"); }));
+  if (op == Opcode::Extern) PLIANT_TRY(check_lists(frame, at));
   if (next > at) spoil(frame, by_last_, at);
+  return PLIANT_OK;
+}
+
+void Guards::protect_element(std::byte* data, uint64_t bytes) { fill(data, end_of_zone(data, bytes)); }
+
+bool Guards::is_intact(const ListTensor& tensor) {
+  const std::byte* end = end_of_zone(tensor.data, tensor.bytes);
+  return first_change(tensor.data + tensor.bytes, end) == end;
+}
+
+pliant_status Guards::check_lists(const Frame& frame, uint32_t at) const {
+  for (uint32_t k = 0; k < frame.code->list_count; ++k)
+    for (uint64_t i = 0; i < frame.lists[k].size(); ++i) {
+      const ListTensor& tensor = frame.lists[k][i];
+      if (tensor.is_borrowed || tensor.account != &state_.list_memory.used || is_intact(tensor)) continue;
+      return fail(PLIANT_RUN_FAULT,
+                  "%s wrote outside its buffers: behind the %" PRIu64 " bytes of tensor %" PRIu64 " of a list",
+                  name_of(at).c_str(), tensor.bytes, i);
+    }
   return PLIANT_OK;
 }
 

@@ -33,6 +33,10 @@ class Guards {
   void begin(const Frame& frame, uint32_t at);
   pliant_status end(const Frame& frame, uint32_t at, uint32_t next);
 
+  // A zone behind the elements of a tensor of a list that was just made, and whether it is as it was.
+  static void protect_element(std::byte* data, uint64_t bytes);
+  static bool is_intact(const ListTensor& tensor);
+
   // Scratch memory of one thread: its pieces, with zones before, between and behind them.
   static uint64_t scratch_room(std::span<const uint64_t> pieces);
   static void protect_scratch(std::byte* base, std::span<const uint64_t> pieces);
@@ -47,6 +51,8 @@ class Guards {
   // `describe` names the buffer, where there is something to say.
   template <class Describe>
   pliant_status check(const Region& region, uint32_t at, const Describe& describe) const;
+  // The tensors of the frame's lists that this run made.
+  pliant_status check_lists(const Frame& frame, uint32_t at) const;
   // What the instruction is, for messages.
   std::string name_of(uint32_t at) const;
   Region region_of(const Placement& p) const { return {state_.arena.base() + p.offset, p.bytes}; }

@@ -1,4 +1,6 @@
 // What the checking of memory finds.
+#include "runtime/guards.h"
+
 #include <cmath>
 
 #include "runtime/fixture_test.h"
@@ -56,6 +58,25 @@ TEST(guards, what_nothing_wrote_is_no_number) {
   pliant_release_buffer(out.buffer);
 }
 
+TEST(guards, tensors_of_lists_have_zones_behind_them) {
+  ListMemory memory;
+  memory.blocks = BlockPool::create();
+  memory.guarded = true;
+  const int64_t shape[] = {3, 5};
+  std::byte* data = nullptr;
+  {
+    const TensorRef tensor = memory.allocate(DType::U8, shape, data);
+    ASSERT_TRUE(tensor);
+    std::memset(data, 7, 15);
+    EXPECT_TRUE(Guards::is_intact(*tensor.get()));
+    data[15] = std::byte{7};
+    EXPECT_FALSE(Guards::is_intact(*tensor.get()));
+    const int64_t negative[] = {0, -5};
+    EXPECT_FALSE(memory.allocate(DType::U8, negative, data));
+  }
+  memory.blocks->drop();
+}
+
 TEST(guards, pieces_of_scratch_memory_lie_apart) {
   Program p = empty_program();
   p.slot_count = p.key_slots = 1;
@@ -81,8 +102,9 @@ TEST(guards, pieces_of_scratch_memory_lie_apart) {
     const ModelPtr model = load_checked(p, 4);
     pliant_output out = {};
     EXPECT_EQ(pliant_run(model.get(), &in, 1, &out, 1), expected) << bytes << " " << pliant_last_error();
-    if (expected != PLIANT_OK)
+    if (expected != PLIANT_OK) {
       EXPECT_STREQ(pliant_last_error(), "node \"s\": kernel \"sum\" wrote outside a piece of its scratch memory");
+    }
     pliant_release_buffer(out.buffer);
   }
 }

@@ -6,6 +6,8 @@
 #include <new>
 #include <utility>
 
+#include "runtime/guards.h"
+
 namespace pliant::runtime {
 namespace {
 
@@ -38,7 +40,7 @@ TensorRef& TensorRef::operator=(TensorRef other) noexcept {
 }
 
 TensorRef ListMemory::make(DType dtype, std::span<const int64_t> shape, uint64_t bytes, uint64_t room) {
-  const uint64_t whole = header_bytes(shape.size()) + room;
+  const uint64_t whole = header_bytes(shape.size()) + (guarded ? Guards::room(room) : room);
   pliant_buffer* block = used > limit || whole > limit - used ? nullptr : blocks->allocate(whole);
   if (block == nullptr) {
     no_memory(whole);
@@ -67,6 +69,7 @@ TensorRef ListMemory::allocate(DType dtype, std::span<const int64_t> shape, std:
   if (!t) return t;
   data = reinterpret_cast<std::byte*>(t.get()) + header_bytes(shape.size());
   t->data = data;
+  if (guarded) Guards::protect_element(data, bytes);
   return t;
 }
 

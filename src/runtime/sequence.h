@@ -49,6 +49,7 @@ struct ListMemory {
   BlockPool* blocks = nullptr;
   uint64_t limit = UINT64_MAX;
   uint64_t used = 0;
+  bool guarded = false;  // a zone behind the elements of each tensor (guards.h)
   // Elements for the caller to fill through `data`; null, with a message, when there is no memory.
   TensorRef allocate(DType dtype, std::span<const int64_t> shape, std::byte*& data);
   // The caller's elements, which stay where they are.
