@@ -67,7 +67,19 @@ class Writer {
   }
 
   // Terms and factors are kept in the order of their making, which differs between equal kernels: they are written sorted.
+  // What is long is written once: sizes made of sizes share parts.
   void dim(expr::Dim d) {
+    if (auto it = dims_.find(d.node()); it != dims_.end()) {
+      word('@');
+      number(static_cast<int64_t>(it->second));
+      return;
+    }
+    const size_t before = out_.size();
+    dim_at_length(d);
+    if (out_.size() - before > kShort) dims_.emplace(d.node(), dims_.size());
+  }
+
+  void dim_at_length(expr::Dim d) {
     std::vector<std::string> terms;
     std::string outer = std::move(out_);
     for (const auto& [monomial, coefficient] : d->terms) {
@@ -169,6 +181,7 @@ class Writer {
   }
 
   static constexpr int kMostBounds = 16;
+  static constexpr size_t kShort = 256;
   expr::Context& ctx_;
   const BoundTrees& bounds_;
   std::string out_;
@@ -177,6 +190,7 @@ class Writer {
   std::map<expr::SymbolId, size_t> symbols_;
   std::map<loop::BufferId, size_t> buffers_;
   std::unordered_map<const expr::ScalarNode*, size_t> scalars_;
+  std::unordered_map<const expr::DimNode*, size_t> dims_;
 };
 
 }  // namespace

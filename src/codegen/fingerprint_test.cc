@@ -58,6 +58,17 @@ TEST_F(FingerprintTest, NumbersThatBoundAreKnownThroughOthers) {
   EXPECT_NE(print_of("b", "a"), print_of("d", "c"));
 }
 
+TEST_F(FingerprintTest, SizesMadeOfSizesAreWrittenOnce) {
+  expr::Dim d = symbol("n");
+  auto f = loop::parse("kernel k(%x: f32[n], %y: f32[n] out) { for i in n { %y[i] = %x[i] } }", ctx);
+  ASSERT_TRUE(f.ok());
+  loop::Function function = f.take();
+  const size_t plain = fingerprint({&function, loop::free_symbols(function)}, BoundTrees(ctx), ctx).size();
+  for (int i = 0; i < 40; ++i) d = expr::floordiv(d * d + d + 1, 3);
+  function.params[0].shape = {d};
+  EXPECT_LT(fingerprint({&function, loop::free_symbols(function)}, BoundTrees(ctx), ctx).size(), plain + 40 * 512);
+}
+
 TEST_F(FingerprintTest, BoundsThatAreExpressions) {
   const expr::Dim n = symbol("n");
   expr::Dim above = n;

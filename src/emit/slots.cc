@@ -4,6 +4,10 @@
 
 namespace pliant::emit {
 
+namespace {
+constexpr size_t kLongSum = 8, kLongSums = 4;
+}  // namespace
+
 uint32_t Slots::add_symbol(SymbolId s, uint32_t epoch) {
   auto it = by_symbol_.find(s);
   if (it != by_symbol_.end()) return it->second.slot;
@@ -49,8 +53,38 @@ const Slots::Computed& Slots::computed(Dim d) {
   if (it != by_dim_.end()) return it->second;
   const uint32_t epoch = epoch_of(d);
   if (assignments_.size() <= epoch) assignments_.resize(epoch + 1);
-  assignments_[epoch].push_back({next_, d});
-  return by_dim_[d] = {epoch, next_++, assignments_[epoch].size() - 1};
+  const bool is_long = d->terms.size() > kLongSum;
+  assignments_[epoch].push_back({next_, is_long ? continued(d) : d});
+  const Computed& made = by_dim_[d] = {epoch, next_++, assignments_[epoch].size() - 1};
+  if (!is_long) return made;
+  expr::SymbolInfo info;
+  info.name = "sum";
+  info.lo = INT64_MIN;
+  const Dim symbol = ctx_.symbol(std::move(info));
+  define(*symbol.as_symbol(), made.slot, epoch);
+  if (long_sums_.size() == kLongSums) long_sums_.erase(long_sums_.begin());
+  long_sums_.push_back({d, symbol, expr::symbols_of(d)});
+  return made;
+}
+
+Dim Slots::continued(Dim d) {
+  Dim best = d;
+  const LongSum* from = nullptr;
+  const std::vector<SymbolId> symbols = expr::symbols_of(d);
+  for (const LongSum& s : long_sums_) {
+    const Dim rest = d - s.sum;
+    if (rest->terms.size() + 1 >= best->terms.size()) continue;
+    // Where the symbols of `d` are known, the epoch of the sum has run.
+    if (!std::includes(symbols.begin(), symbols.end(), s.symbols.begin(), s.symbols.end())) continue;
+    best = s.symbol + rest;
+    from = &s;
+  }
+  // A sum that overflowed makes those that go on from it overflow.
+  if (from != nullptr) {
+    const Computed& c = by_dim_.at(from->sum);
+    assignments_[c.epoch][c.index].is_size = true;
+  }
+  return best;
 }
 
 uint32_t Slots::holding(Dim d) {

@@ -51,8 +51,16 @@ class Slots {
     size_t index;  // into the assignments of the epoch
   };
   const Computed& computed(Dim d);
+  // `d` over a symbol for a long sum that is computed already, where that leaves few terms: each part of a long
+  // concatenation begins at the sum of the sizes before it.
+  Dim continued(Dim d);
   std::unordered_map<Dim, Computed> by_dim_;
   std::vector<std::vector<codegen::Assignment>> assignments_;
+  struct LongSum {
+    Dim sum, symbol;
+    std::vector<SymbolId> symbols;
+  };
+  std::vector<LongSum> long_sums_;  // the last few
 };
 
 }  // namespace pliant::emit

@@ -1,5 +1,6 @@
 // Questions about expressions: symbols, loads, affine coefficients, values.
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "expr/polynomial.h"
@@ -72,17 +73,44 @@ std::optional<int64_t> combine(AtomKind kind, int64_t a, int64_t b) {
   return std::nullopt;
 }
 
-std::optional<int64_t> value_of(const Atom* atom, const Lookup& bindings) {
-  if (atom->kind == AtomKind::Symbol) return bindings(atom->symbol);
-  if (atom->kind == AtomKind::Value) return std::nullopt;
-  std::optional<int64_t> out = evaluate(atom->args[0], bindings);
-  for (size_t i = 1; out && i < atom->args.size(); ++i) {
-    const std::optional<int64_t> arg = evaluate(atom->args[i], bindings);
-    if (!arg) return std::nullopt;
-    out = combine(atom->kind, *out, *arg);
+// Each part once, however often it occurs.
+class Evaluation {
+ public:
+  explicit Evaluation(const Lookup& bindings) : bindings_(bindings) {}
+
+  std::optional<int64_t> value(Dim d) {
+    int64_t sum = 0;
+    for (const auto& [m, k] : d->terms) {
+      int64_t term = k;
+      for (const auto& [atom, power] : m->factors) {
+        const std::optional<int64_t> v = value(atom);
+        if (!v) return std::nullopt;
+        for (uint32_t i = 0; i < power; ++i) {
+          if (__builtin_mul_overflow(term, *v, &term)) return std::nullopt;
+        }
+      }
+      if (__builtin_add_overflow(sum, term, &sum)) return std::nullopt;
+    }
+    return sum;
   }
-  return out;
-}
+
+ private:
+  std::optional<int64_t> value(const Atom* atom) {
+    if (atom->kind == AtomKind::Symbol) return bindings_(atom->symbol);
+    if (atom->kind == AtomKind::Value) return std::nullopt;
+    if (auto it = known_.find(atom); it != known_.end()) return it->second;
+    std::optional<int64_t> out = value(atom->args[0]);
+    for (size_t i = 1; out && i < atom->args.size(); ++i) {
+      const std::optional<int64_t> arg = value(atom->args[i]);
+      out = arg ? combine(atom->kind, *out, *arg) : std::nullopt;
+    }
+    known_.emplace(atom, out);
+    return out;
+  }
+
+  const Lookup& bindings_;
+  std::unordered_map<const Atom*, std::optional<int64_t>> known_;
+};
 
 }  // namespace
 
@@ -111,20 +139,6 @@ std::optional<Dim> coefficient_of(Dim d, SymbolId s) {
   return linear->coefficient;
 }
 
-std::optional<int64_t> evaluate(Dim d, const Lookup& bindings) {
-  int64_t sum = 0;
-  for (const auto& [m, k] : d->terms) {
-    int64_t term = k;
-    for (const auto& [atom, power] : m->factors) {
-      const std::optional<int64_t> v = value_of(atom, bindings);
-      if (!v) return std::nullopt;
-      for (uint32_t i = 0; i < power; ++i) {
-        if (__builtin_mul_overflow(term, *v, &term)) return std::nullopt;
-      }
-    }
-    if (__builtin_add_overflow(sum, term, &sum)) return std::nullopt;
-  }
-  return sum;
-}
+std::optional<int64_t> evaluate(Dim d, const Lookup& bindings) { return Evaluation(bindings).value(d); }
 
 }  // namespace pliant::expr

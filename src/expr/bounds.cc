@@ -100,8 +100,7 @@ Interval range_of_binary(Context& ctx, Scalar s) {
   }
 }
 
-// Of an integer or Bool scalar.
-Interval range_of_value(Context& ctx, Scalar s) {
+Interval compute_range(Context& ctx, Scalar s) {
   const Interval type = range_of_dtype(s.dtype());
   switch (s->kind) {
     case ScalarKind::Const:
@@ -124,6 +123,20 @@ Interval range_of_value(Context& ctx, Scalar s) {
     }
     default: return type;
   }
+}
+
+// Of an integer or Bool scalar. What several others use is looked at once.
+Interval range_of_value(Context& ctx, Scalar s) {
+  if (s->kind == ScalarKind::Const) return compute_range(ctx, s);
+  {
+    std::lock_guard lock(ctx.impl().memo_mutex);
+    auto it = ctx.impl().value_range_memo.find(s.node());
+    if (it != ctx.impl().value_range_memo.end()) return it->second;
+  }
+  const Interval out = compute_range(ctx, s);
+  std::lock_guard lock(ctx.impl().memo_mutex);
+  ctx.impl().value_range_memo.emplace(s.node(), out);
+  return out;
 }
 
 Interval range_of_atom(Context& ctx, const Atom* atom) {
@@ -176,7 +189,7 @@ int64_t divisor_of_dim(Dim d) {
   for (const Term& t : d->terms) g = std::gcd(g, divisor_of_term(t));
   return g;
 }
-int64_t divisor_of(const Atom* atom) {
+int64_t compute_divisor(const Atom* atom) {
   switch (atom->kind) {
     case AtomKind::Symbol: return std::max<int64_t>(atom->info->multiple_of, 1);
     case AtomKind::Min:
@@ -188,6 +201,20 @@ int64_t divisor_of(const Atom* atom) {
     }
     default: return 1;
   }
+}
+int64_t divisor_of(const Atom* atom) {
+  if (atom->kind != AtomKind::Min && atom->kind != AtomKind::Max && atom->kind != AtomKind::Mod)
+    return compute_divisor(atom);
+  auto& impl = atom->args[0]->ctx->impl();
+  {
+    std::lock_guard lock(impl.memo_mutex);
+    auto it = impl.divisor_memo.find(atom);
+    if (it != impl.divisor_memo.end()) return it->second;
+  }
+  const int64_t out = compute_divisor(atom);
+  std::lock_guard lock(impl.memo_mutex);
+  impl.divisor_memo.emplace(atom, out);
+  return out;
 }
 
 }  // namespace

@@ -163,6 +163,8 @@ SymbolInfo& Context::mutable_info(SymbolId id) {
   impl_->nonneg_memo.clear();
   impl_->zero_memo.clear();
   impl_->sample_memo.clear();
+  impl_->divisor_memo.clear();
+  impl_->value_range_memo.clear();
   return impl_->symbols[id];
 }
 

@@ -1,5 +1,6 @@
 // min, max and broadcast: sets of sizes from which proofs drop what another member covers.
 #include <algorithm>
+#include <iterator>
 
 #include "expr/polynomial.h"
 
@@ -36,15 +37,17 @@ Dim reduce_set(AtomKind kind, Dim a, Dim b) {
   PLIANT_CHECK(a->ctx == b->ctx) << "dims of two contexts";
   Context& ctx = *a->ctx;
   if (a == b) return a;
-  Dims all;
-  flatten(kind, a, all);
-  flatten(kind, b, all);
-  Dims kept;
-  for (Dim d : all) {
+  // The arguments of one set do not cover each other.
+  Dims kept, others;
+  flatten(kind, a, kept);
+  flatten(kind, b, others);
+  Dims added;
+  for (Dim d : others) {
     if (std::any_of(kept.begin(), kept.end(), [&](Dim k) { return covers(ctx, kind, k, d); })) continue;
     kept.erase(std::remove_if(kept.begin(), kept.end(), [&](Dim k) { return covers(ctx, kind, d, k); }), kept.end());
-    kept.push_back(d);
+    added.push_back(d);
   }
+  kept.insert(kept.end(), added.begin(), added.end());
   return make_set(ctx, kind, std::move(kept));
 }
 
@@ -70,6 +73,7 @@ Dim broadcast(Dim a, Dim b) {
   if (a.is_const(1)) return b;
   Dims all, kept;
   flatten(AtomKind::Broadcast, a, all);
+  const size_t own = all.size();
   flatten(AtomKind::Broadcast, b, all);
   // A size that is never 1 decides: the others are 1 or equal to it. A constant is the plainest of those.
   for (Dim d : all) {
@@ -78,10 +82,16 @@ Dim broadcast(Dim a, Dim b) {
   for (Dim d : all) {
     if (ctx.range(d).lo >= 2) return d;
   }
-  for (Dim d : all) {
-    if (std::any_of(all.begin(), all.end(), [&](Dim e) { return is_cut_of(ctx, d, e); })) continue;
-    if (std::none_of(kept.begin(), kept.end(), [&](Dim k) { return ctx.proves_equal(k, d); })) kept.push_back(d);
-  }
+  const auto is_cut = [&](Dim d) {
+    return std::any_of(all.begin(), all.end(), [&](Dim e) { return is_cut_of(ctx, d, e); });
+  };
+  std::copy_if(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(own), std::back_inserter(kept),
+               [&](Dim d) { return !is_cut(d); });
+  // The arguments of one set are not equal to each other.
+  const Dims before = kept;
+  std::copy_if(all.begin() + static_cast<std::ptrdiff_t>(own), all.end(), std::back_inserter(kept), [&](Dim d) {
+    return !is_cut(d) && std::none_of(before.begin(), before.end(), [&](Dim k) { return ctx.proves_equal(k, d); });
+  });
   return make_set(ctx, AtomKind::Broadcast, std::move(kept));
 }
 

@@ -67,6 +67,10 @@ struct Context::Impl {
   std::unordered_map<const DimNode*, Tri> nonneg_memo;
   std::unordered_map<const DimNode*, Tri> zero_memo;
   std::unordered_map<const Atom*, Samples> sample_memo;
+  std::unordered_map<const Atom*, int64_t> divisor_memo;
+  std::unordered_map<const ScalarNode*, Interval> value_range_memo;
+
+  std::unordered_map<const Atom*, int64_t> weight_memo;  // depends on no facts
 };
 
 }  // namespace pliant::expr

@@ -8,6 +8,7 @@
 #include "codegen/target.h"
 #include "graph/graph.h"
 #include "loop/loop.h"
+#include "te/cost.h"
 #include "te/te.h"
 
 namespace pliant::lower {
@@ -47,13 +48,10 @@ std::vector<Dim> all_offsets(const Nest& nest);
 std::string symbol_name(const graph::Node& n);
 // A constant upper bound of a size where one is provable.
 std::optional<int64_t> const_upper(expr::Context& ctx, Dim d);
-// Visits `s` and everything below it once; loads inside gathered indices are not entered.
-void for_each_scalar(Scalar s, const std::function<void(Scalar)>& visit);
-// Scalar operations in `s`, transcendental functions weighing more: the unit of LoweredKernel::work.
-int64_t cost_of(Scalar s);
-// True when `s` holds a function of many instructions (exp, tanh, a division …), which is worth storing rather than
-// repeating.
-bool is_costly(Scalar s);
+// The unit of LoweredKernel::work is that of cost_of.
+using te::cost_of;
+using te::for_each_scalar;
+using te::is_costly;
 
 // Lanes of a vector loop over elements of the widest type that `s` computes in.
 int64_t lanes_for(const codegen::Target& target, const std::vector<Scalar>& scalars);

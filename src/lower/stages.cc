@@ -109,6 +109,24 @@ bool should_inline(const Problem& p, const te::Tensor& t, const std::vector<te::
   return !is_costly(t->body) && cost_of(t->body) <= 24;
 }
 
+// The most scalar operations of a stage's expressions once they hold what they read.
+constexpr int64_t kMostInlined = 4096;
+
+// What is read, written into the places that read it: each load at another position is a copy.
+int64_t inlined_cost(const te::TensorDef& t, const std::map<expr::TensorId, const Stage*>& inlined) {
+  int64_t cost = 0;
+  auto count = [&](Scalar s) {
+    if (!s) return;
+    cost += cost_of(s);
+    for (Scalar l : expr::loads_of(s))
+      if (auto it = inlined.find(l->tensor); it != inlined.end()) cost += cost_of(it->second->body);
+  };
+  count(t.body);
+  count(t.base);
+  for (Dim d : t.target) count(expr::make_index(d));
+  return cost;
+}
+
 // An output whose readers are maps that read it only at their own position: in one kernel its value is already at hand.
 bool repeats_in_place(expr::Context& ctx, const te::Tensor& t, const std::vector<te::Tensor>& readers) {
   if (t->kind != te::Kind::Map) return false;
@@ -149,9 +167,20 @@ StageList make_stages(const Problem& p, Inline policy) {
   std::vector<Stage> made;
   made.reserve(all.size());  // `inlined` points into it
   std::map<expr::TensorId, const Stage*> inlined;
+  std::set<expr::TensorId> stored;  // of those inlined, what some reader would copy too often
   for (const te::Tensor& t : all) {
-    Stage s{t, inline_loads(t->body, inlined), inline_loads(t->base, inlined), {}, outputs.count(t->id) != 0};
-    for (Dim d : t->target) s.target.push_back(inline_loads(d, inlined));
+    std::map<expr::TensorId, const Stage*> into = inlined;
+    if (policy != Inline::All && inlined_cost(*t, inlined) > kMostInlined)
+      std::erase_if(into, [&](const auto& entry) {
+        const Stage& s = *entry.second;
+        const bool is_read =
+            std::any_of(t->reads.begin(), t->reads.end(), [&](const te::Tensor& r) { return r == s.tensor; });
+        if (!is_read || is_plain(s.body)) return false;
+        stored.insert(entry.first);
+        return true;
+      });
+    Stage s{t, inline_loads(t->body, into), inline_loads(t->base, into), {}, outputs.count(t->id) != 0};
+    for (Dim d : t->target) s.target.push_back(inline_loads(d, into));
     made.push_back(std::move(s));
     out.add(t);
     const bool is_check = checks.count(t->id) != 0;
@@ -162,7 +191,7 @@ StageList make_stages(const Problem& p, Inline policy) {
     if (wanted) inlined[t->id] = &made.back();
   }
   for (Stage& s : made)
-    if (s.is_output || !inlined.count(s.tensor->id)) out.stages.push_back(std::move(s));
+    if (s.is_output || !inlined.count(s.tensor->id) || stored.count(s.tensor->id)) out.stages.push_back(std::move(s));
   return out;
 }
 

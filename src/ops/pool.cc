@@ -2,10 +2,31 @@
 
 namespace pliant::ops {
 
+std::vector<Dim> Pool::taps() const {
+  std::vector<Dim> out;
+  for (const WindowAxis& a : window.axes) out.push_back(a.taps());
+  return out;
+}
+
 Index Pool::positions(const Index& o, const Index& r) const {
   Index at;
-  for (size_t k = 0; k < window.axes.size(); ++k) at.push_back(window.axes[k].position(o[layout.spatial_axis(k)], r[k]));
+  for (size_t k = 0; k < window.axes.size(); ++k) {
+    const WindowAxis& a = window.axes[k];
+    const Dim output = o[layout.spatial_axis(k)];
+    at.push_back(a.position(output, a.first_tap(output) + r[k]));
+  }
   return at;
+}
+
+Scalar Pool::inside(const Index& o, const Index& r, expr::Context& ctx) const {
+  Scalar good = window.inside(positions(o, r), ctx);
+  for (size_t k = 0; k < window.axes.size(); ++k) {
+    const WindowAxis& a = window.axes[k];
+    if (a.taps() == a.kernel) continue;
+    Scalar in_kernel = expr::less(a.first_tap(o[layout.spatial_axis(k)]) + r[k], a.kernel);
+    good = good ? expr::logical_and(good, in_kernel) : in_kernel;
+  }
+  return good;
 }
 
 Index Pool::index(const Index& o, const Index& r) const {

@@ -8,9 +8,12 @@ struct Pool {
   Layout layout;
   Window window;
   std::vector<Dim> shape;  // of the output
+  // What a reduction goes over for each output, one an axis.
+  std::vector<Dim> taps() const;
   // The input's index for output `o` and taps `r`, and whether it is inside (null: always).
   Index index(const Index& o, const Index& r) const;
   Index positions(const Index& o, const Index& r) const;
+  Scalar inside(const Index& o, const Index& r, expr::Context& ctx) const;
 };
 Result<Pool> read_pool(DefineContext& c);
 // Counts the taps of output `o` that lie in the input, or in the input and its declared pads.

@@ -19,6 +19,21 @@ Result<Layout> read_layout(DefineContext& c, size_t rank) {
   return Layout{rank, name == "NHWC"};
 }
 
+namespace {
+
+constexpr int64_t kMostWholeTaps = 256;
+
+bool is_far_larger(const WindowAxis& a) { return a.kernel.is_const() && a.kernel.const_value() > kMostWholeTaps; }
+
+}  // namespace
+
+Dim WindowAxis::taps() const { return is_far_larger(*this) ? expr::min(kernel, expr::ceildiv(input, dilation)) : kernel; }
+
+Dim WindowAxis::first_tap(Dim o) const {
+  const Dim zero = o->ctx->constant(0);
+  return is_far_larger(*this) ? expr::max(zero, expr::ceildiv(-position(o, zero), dilation)) : zero;
+}
+
 std::vector<Dim> Window::output() const {
   std::vector<Dim> out;
   for (const WindowAxis& a : axes) out.push_back(a.output);

@@ -23,6 +23,10 @@ struct WindowAxis {
   int64_t stride = 1, dilation = 1;
   bool may_start_before = false;  // taps may lie before the input
   bool may_end_after = false;     // taps may lie behind it
+  // The taps of a pool that a sum has to look at, and the first of them: all, or of a window far larger than many inputs as
+  // many as the input has places for. Not all of them have to be in the kernel.
+  Dim taps() const;
+  Dim first_tap(Dim o) const;
   // The input position of tap `k` at output position `o`; outside [0, input) in the padding.
   Dim position(Dim o, Dim k) const { return o * stride + k * dilation - pad_begin; }
 };

@@ -6,7 +6,9 @@
 //   %4 = math.add(%2, %3) : f32[n]            return %3 "out"
 //   return %4 "out"
 #include <algorithm>
+#include <memory>
 #include <unordered_map>
+#include <utility>
 
 #include "graph/content_hash.h"
 #include "passes/pass.h"
@@ -50,54 +52,60 @@ bool same_computation(const Node& a, const Node& b) {
 
 class Cse {
  public:
-  Cse(const FunctionPtr& f, expr::Context& ctx) : sweep_(f, ctx) { index_regions(f->nodes, {}); }
+  Cse(const FunctionPtr& f, expr::Context& ctx) : sweep_(f, ctx) {
+    index_regions(f->nodes, std::make_shared<const Path>(1, nullptr));
+  }
 
   Result<FunctionPtr> run() {
     return sweep_.run([&](const Node& n) -> Result<Sweep::Action> { return visit(n); });
   }
 
  private:
-  using Path = std::vector<const Region*>;  // the regions that enclose a node, outermost first
+  // The regions that enclose a node, outermost first, and null for the function, by which `seen_` is asked one after the
+  // other.
+  using Path = std::vector<const Region*>;
 
-  void index_regions(const std::vector<Node>& nodes, const Path& path) {
+  void index_regions(const std::vector<Node>& nodes, const std::shared_ptr<const Path>& path) {
     for (const Node& n : nodes) {
       for (ValueId v : n.outputs) path_of_[v] = path;
       for (const auto& region : n.regions) {
-        Path inner = path;
+        Path inner = *path;
         inner.push_back(region.get());
-        index_regions(region->nodes, inner);
+        index_regions(region->nodes, std::make_shared<const Path>(std::move(inner)));
       }
     }
-  }
-
-  // `seen` is in scope at `n` when its regions enclose n as well.
-  bool in_scope(const Node& seen, const Node& n) const {
-    const Path& a = path_of_.at(seen.outputs[0]);
-    const Path& b = path_of_.at(n.outputs[0]);
-    return a.size() <= b.size() && std::equal(a.begin(), a.end(), b.begin());
   }
 
   Sweep::Action visit(const Node& n) {
     if (n.outputs.empty() || !n.regions.empty()) return Sweep::Action::Keep;
     if (gives_other_each_time(n)) return Sweep::Action::Keep;
-    size_t hash = hash_node(n);
-    auto [begin, end] = seen_.equal_range(hash);
+    const size_t hash = hash_node(n);
+    const Path& path = *path_of_.at(n.outputs[0]);
+    for (const Region* scope : path)
+      if (replace(n, mix(hash, std::hash<const Region*>()(scope)))) return Sweep::Action::Drop;
+    seen_.emplace(mix(hash, std::hash<const Region*>()(path.back())), std::pair(path.back(), n));
+    return Sweep::Action::Keep;
+  }
+
+  // Whether one that computes the same was found under the key, and took the place of `n`.
+  bool replace(const Node& n, size_t key) {
+    auto [begin, end] = seen_.equal_range(key);
     for (auto it = begin; it != end; ++it) {
-      const Node& other = it->second;
-      if (!same_computation(other, n) || !in_scope(other, n)) continue;
+      const auto& [scope, other] = it->second;
+      const Path& path = *path_of_.at(n.outputs[0]);
+      if (!same_computation(other, n) || std::find(path.begin(), path.end(), scope) == path.end()) continue;
       bool replaceable = true;
       for (size_t i = 0; i < n.outputs.size(); ++i) replaceable &= sweep_.can_replace(n.outputs[i], other.outputs[i]);
       if (!replaceable) continue;
       for (size_t i = 0; i < n.outputs.size(); ++i) sweep_.replace(n.outputs[i], other.outputs[i]);
-      return Sweep::Action::Drop;
+      return true;
     }
-    seen_.emplace(hash, n);
-    return Sweep::Action::Keep;
+    return false;
   }
 
   Sweep sweep_;
-  std::unordered_multimap<size_t, Node> seen_;
-  std::unordered_map<ValueId, Path> path_of_;
+  std::unordered_multimap<size_t, std::pair<const Region*, Node>> seen_;
+  std::unordered_map<ValueId, std::shared_ptr<const Path>> path_of_;
 };
 
 }  // namespace

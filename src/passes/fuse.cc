@@ -6,10 +6,12 @@
 // What a node does is read off its tensor expressions. A group is a chain of elementwise work (Map), rows (softmax,
 // normalisations: reductions of the last axes and the elementwise work around them), or a reduction that cannot be repeated
 // (a contraction, a pooling window) with what follows it elementwise. Views (reshapes) stay outside: they cost nothing and
-// keep indices simple. A group never encloses a path that leaves it, so the result is still in topological order.
+// keep indices simple. A group never encloses a path that leaves it, so the result is still in topological order. It has a
+// most size, beyond which its code would take longer to make than memory between two kernels takes to pass.
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 #include "passes/groups/node_facts.h"
 #include "passes/pass.h"
@@ -18,13 +20,22 @@ namespace pliant::passes {
 
 namespace {
 
+// The most scalar operations and nodes of a group.
+constexpr int64_t kMostOperations = 2048;
+constexpr size_t kMostNodes = 192;
+// How many groups are looked at between two that may be joined; with more they stay apart.
+constexpr size_t kMostBetween = 1024;
+
 struct Group {
   GroupKind kind;
-  std::vector<size_t> nodes;  // in order; empty once merged into another
+  std::vector<size_t> nodes;  // empty once merged into another
   size_t row_rank = 0;
-  std::set<size_t> producers;  // groups whose values it reads, or whose sizes it needs
+  std::set<size_t> producers;  // groups whose values it reads, or whose sizes it needs; may name merged ones
   size_t stretch = 0;          // what lies between two requirements stays there
-  bool feeds_check = false;    // what a check of a node reads is computed inside
+  int64_t operations = 0;
+  size_t depth = 0;              // more than that of every producer
+  std::set<size_t> consumers{};  // the reverse of `producers`
+  bool feeds_check = false;      // what a check of a node reads is computed inside
 };
 
 // One list of nodes, of the function or of a region: `results` are the values that leave it, `params` those of the region.
@@ -45,18 +56,19 @@ class Fuser {
     index_values();
     for (const Node& n : nodes_) facts_.push_back(is_append(n) ? NodeFacts() : TRY(facts_of(f_, n, ctx_)));
     for (size_t i = 0; i < nodes_.size(); ++i) add_node(i);
+    for (size_t i = 0; i < nodes_.size(); ++i) group_id_[i] = whole(group_id_[i]);
+    for (Group& g : groups_) std::sort(g.nodes.begin(), g.nodes.end());
     TRY(rebuild(b));
     return any_fused_;
   }
 
  private:
   void index_values() {
-    producer_.assign(f_.values.size(), SIZE_MAX);
-    uses_.assign(f_.values.size(), {});
     size_t stretch = 0;
     for (size_t i = 0; i < nodes_.size(); ++i) {
       for (ValueId v : nodes_[i].outputs)
-        if (v != kNoValue) producer_[v] = i;
+        if (v != kNoValue) producer_.emplace(v, i);
+      number_[&nodes_[i]] = i;
       collect_reads(nodes_[i], reads_.emplace_back());
       for (ValueId v : reads_[i]) uses_[v].push_back(i);
       find_earlier(i);
@@ -68,12 +80,12 @@ class Fuser {
   void find_earlier(size_t i) {
     std::vector<size_t>& earlier = earlier_.emplace_back();
     for (ValueId v : reads_[i])
-      if (v != kNoValue && producer_[v] != SIZE_MAX) earlier.push_back(producer_[v]);
+      if (auto p = producer_of(v)) earlier.push_back(*p);
     std::vector<const Node*> sources;
     collect_sources(f_, nodes_[i], sources_, sources);
     for (const Node* n : sources) {
-      auto at = std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& m) { return &m == n; });
-      if (at != nodes_.end()) earlier.push_back(static_cast<size_t>(at - nodes_.begin()));
+      auto at = number_.find(n);
+      if (at != number_.end() && at->second < i) earlier.push_back(at->second);
     }
   }
 
@@ -82,61 +94,105 @@ class Fuser {
     return n.op == "array.concat" && params_.count(n.inputs[0]) != 0 && results_.count(n.outputs[0]) != 0;
   }
 
-  bool is_single_use(ValueId v) const { return uses_[v].size() == 1 && !results_.count(v); }
+  // The node of the list that gives `v`.
+  std::optional<size_t> producer_of(ValueId v) const {
+    auto it = producer_.find(v);
+    return it == producer_.end() ? std::nullopt : std::optional(it->second);
+  }
+  const std::vector<size_t>& uses_of(ValueId v) const {
+    static const std::vector<size_t> kNone;
+    auto it = uses_.find(v);
+    return it == uses_.end() ? kNone : it->second;
+  }
+  bool is_single_use(ValueId v) const { return uses_of(v).size() == 1 && !results_.count(v); }
   // ---- groups
+
+  // The group that `g` was merged into, itself where it was not.
+  size_t whole(size_t g) const {
+    while (merged_into_[g] != g) g = merged_into_[g] = merged_into_[merged_into_[g]];
+    return g;
+  }
 
   // A value read through views has to be materialised: only direct reads join.
   std::optional<size_t> group_of(ValueId v) const {
-    if (v == kNoValue || producer_[v] == SIZE_MAX) return std::nullopt;
-    return group_id_[producer_[v]];
+    const std::optional<size_t> p = producer_of(v);
+    return p ? std::optional(whole(group_id_[*p])) : std::nullopt;
   }
 
-  // Whether group `from` reads, through other groups, something of `to`.
+  // Whether group `from` reads, through other groups, something of `to`; yes where that takes too long to find out.
   bool depends(size_t from, size_t to) const {
     std::vector<size_t> todo{from};
     std::set<size_t> seen;
     while (!todo.empty()) {
       size_t g = todo.back();
       todo.pop_back();
-      if (g == to) return true;
+      if (g == to || seen.size() > kMostBetween) return true;
       for (size_t p : groups_[g].producers)
-        if (seen.insert(p).second) todo.push_back(p);
+        if (p = whole(p); groups_[p].depth >= groups_[to].depth && seen.insert(p).second) todo.push_back(p);
     }
     return false;
   }
 
   // Merging is legal when no other producer of the consumer depends on the producer.
   bool can_merge(size_t producer, size_t consumer) const {
-    for (size_t p : groups_[consumer].producers)
-      if (p != producer && depends(p, producer)) return false;
+    const Group &a = groups_[producer], &b = groups_[consumer];
+    if (a.operations + b.operations > kMostOperations || a.nodes.size() + b.nodes.size() > kMostNodes) return false;
+    for (size_t p : b.producers)
+      if (p = whole(p); p != producer && p != consumer && depends(p, producer)) return false;
     return true;
+  }
+
+  // Raises `g` to `depth`, and what reads it accordingly: each group once, those that it reads before it.
+  void deepen(size_t g, size_t depth) {
+    std::map<std::pair<size_t, size_t>, size_t> todo{{{groups_[g].depth, g}, depth}};  // (depth so far, group) -> wanted
+    while (!todo.empty()) {
+      const auto [key, wanted] = *todo.begin();
+      todo.erase(todo.begin());
+      Group& at = groups_[key.second];
+      if (at.depth >= wanted) continue;
+      at.depth = wanted;
+      for (size_t c : at.consumers)
+        if (c = whole(c); c != key.second && groups_[c].depth <= wanted) {
+          size_t& least = todo[{groups_[c].depth, c}];
+          least = std::max(least, wanted + 1);
+        }
+    }
   }
 
   void merge(size_t producer, size_t consumer, GroupKind kind, size_t row_rank) {
     Group& a = groups_[producer];
     Group& b = groups_[consumer];
     const bool feeds = feeds_check(a, b);
-    for (size_t n : b.nodes) group_id_[n] = producer;
+    merged_into_[consumer] = producer;
     a.nodes.insert(a.nodes.end(), b.nodes.begin(), b.nodes.end());
-    std::sort(a.nodes.begin(), a.nodes.end());
     a.producers.insert(b.producers.begin(), b.producers.end());
     a.producers.erase(producer);
-    a.producers.erase(consumer);
+    a.consumers.insert(b.consumers.begin(), b.consumers.end());
     a.kind = kind;
     a.row_rank = row_rank;
     a.feeds_check |= b.feeds_check || feeds;
+    a.operations += b.operations;
     b.nodes.clear();
     b.producers.clear();
-    for (Group& g : groups_)
-      if (g.producers.erase(consumer)) g.producers.insert(producer);
+    b.consumers.clear();
+    size_t depth = a.depth;
+    for (size_t p : a.producers)
+      if (whole(p) != producer) depth = std::max(depth, groups_[whole(p)].depth + 1);
+    deepen(producer, depth);
   }
 
   void add_node(size_t i) {
     const NodeFacts& facts = facts_[i];
     size_t id = groups_.size();
     group_id_.push_back(id);
-    Group g{facts.kind, {i}, facts.row_rank, {}, stretch_[i]};
-    for (size_t n : earlier_[i]) g.producers.insert(group_id_[n]);
+    merged_into_.push_back(id);
+    Group g{facts.kind, {i}, facts.row_rank, {}, stretch_[i], facts.operations(), 0, {}, false};
+    for (size_t n : earlier_[i]) {
+      const size_t p = whole(group_id_[n]);
+      g.producers.insert(p);
+      g.depth = std::max(g.depth, groups_[p].depth + 1);
+      groups_[p].consumers.insert(id);
+    }
     groups_.push_back(std::move(g));
     if (facts.kind == GroupKind::Opaque || facts.kind == GroupKind::View) return;
     if (facts.has_checks && !facts.checks_in_kernel) return;
@@ -145,7 +201,7 @@ class Fuser {
     std::stable_sort(inputs.begin(), inputs.end(), [&](ValueId a, ValueId b) { return weight(a) > weight(b); });
     for (ValueId v : inputs) {
       auto p = group_of(v);
-      size_t mine = group_id_[i];
+      size_t mine = whole(group_id_[i]);
       if (!p || *p == mine || groups_[*p].stretch != stretch_[i] || !can_merge(*p, mine)) continue;
       auto merged = joined(groups_[*p], groups_[mine], i, v);
       if (merged && keeps_checks(groups_[*p], groups_[mine], merged->kind)) merge(*p, mine, merged->kind, merged->row_rank);
@@ -157,7 +213,8 @@ class Fuser {
     const std::set<size_t> producers(a.nodes.begin(), a.nodes.end());
     return std::any_of(b.nodes.begin(), b.nodes.end(), [&](size_t n) {
       return facts_[n].has_checks && std::any_of(reads_[n].begin(), reads_[n].end(), [&](ValueId v) {
-               return v != kNoValue && producer_[v] != SIZE_MAX && producers.count(producer_[v]) != 0;
+               const std::optional<size_t> p = producer_of(v);
+               return p && producers.count(*p) != 0;
              });
     });
   }
@@ -268,12 +325,32 @@ class Fuser {
   Status emit_group(FunctionBuilder& b, size_t id, std::vector<bool>& done) {
     if (done[id]) return ok();
     done[id] = true;
-    const Group& g = groups_[id];
-    for (size_t n : g.nodes)
-      for (size_t before : earlier_[n])
-        if (group_id_[before] != id) TRY(emit_group(b, group_id_[before], done));
-    if (g.nodes.size() == 1) return emit_node(b, nodes_[g.nodes[0]]);
-    emit_fused(b, g);
+    // Each group with its producers that come before it, and how many of them have been looked at.
+    std::vector<std::pair<std::vector<size_t>, size_t>> open;
+    std::vector<size_t> path;
+    auto enter = [&](size_t g) {
+      done[g] = true;
+      path.push_back(g);
+      auto& [before, next] = open.emplace_back();
+      for (size_t n : groups_[g].nodes)
+        for (size_t e : earlier_[n])
+          if (group_id_[e] != g) before.push_back(group_id_[e]);
+    };
+    enter(id);
+    while (!open.empty()) {
+      auto& [before, next] = open.back();
+      if (next < before.size()) {
+        if (const size_t g = before[next++]; !done[g]) enter(g);
+        continue;
+      }
+      const Group& g = groups_[path.back()];
+      open.pop_back();
+      path.pop_back();
+      if (g.nodes.size() == 1)
+        TRY(emit_node(b, nodes_[g.nodes[0]]));
+      else
+        emit_fused(b, g);
+    }
     return ok();
   }
 
@@ -289,7 +366,8 @@ class Fuser {
     for (size_t n : g.nodes) {
       locs.push_back(nodes_[n].loc);
       for (ValueId v : nodes_[n].inputs) {
-        if (v == kNoValue || rename.count(v) || (producer_[v] != SIZE_MAX && members.count(producer_[v]))) continue;
+        if (v == kNoValue || rename.count(v)) continue;
+        if (auto made_by = producer_of(v); made_by && members.count(*made_by)) continue;
         ValueId p = b.add_value(f_.value(v).type, f_.value(v).name);
         rename[v] = p;
         params.push_back(p);
@@ -307,7 +385,7 @@ class Fuser {
         v = b.add_value(f_.value(old).type, f_.value(old).name);
         rename[old] = v;
         bool leaves = results_.count(old) ||
-                      std::any_of(uses_[old].begin(), uses_[old].end(), [&](size_t u) { return !members.count(u); });
+                      std::any_of(uses_of(old).begin(), uses_of(old).end(), [&](size_t u) { return !members.count(u); });
         if (!leaves) continue;
         fused.outputs.push_back(old);
         results.push_back(v);
@@ -325,15 +403,17 @@ class Fuser {
   expr::Context& ctx_;
   PassContext& context_;
   std::set<ValueId> params_, results_;
-  std::vector<size_t> producer_;
-  std::vector<std::vector<size_t>> uses_;
+  std::unordered_map<ValueId, size_t> producer_;
+  std::unordered_map<ValueId, std::vector<size_t>> uses_;
   std::vector<std::vector<ValueId>> reads_;
   std::vector<std::vector<size_t>> earlier_;
   std::vector<size_t> stretch_;
   bool any_fused_ = false;
   std::vector<NodeFacts> facts_;
+  std::unordered_map<const Node*, size_t> number_;
   std::vector<Group> groups_;
-  std::vector<size_t> group_id_;
+  std::vector<size_t> group_id_;             // of each node, before merging
+  mutable std::vector<size_t> merged_into_;  // of each group, itself where it was not merged
 };
 
 }  // namespace

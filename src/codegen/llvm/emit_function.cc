@@ -5,7 +5,9 @@
 //   (emit_loop.cc) done:   return 0
 #include <llvm/IR/IntrinsicsX86.h>
 
+#include <algorithm>
 #include <set>
+#include <span>
 
 #include "artifact/entry.h"
 #include "codegen/llvm/emitter.h"
@@ -173,17 +175,16 @@ void Emitter::emit_kernel(const KernelSource& source, const std::string& symbol)
 
 namespace {
 constexpr size_t kLongSum = 8;  // terms
+constexpr size_t kPartOfShape = 64;
 }  // namespace
 
+// LLVM's time grows faster than a block does, and a shape function is one block: long ones call parts of themselves.
 void Emitter::emit_shape(const ShapeFunction& source, const std::string& symbol) {
-  begin_function(symbol, llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy()}, false));
-  Value* slots = function_->getArg(0);
-  auto slot = [&](uint64_t i) { return b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), slots, i); };
+  auto* function_type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy()}, false);
   std::unordered_map<expr::SymbolId, Value*> read;  // by the assignment
   std::set<uint32_t> reads, writes;                 // slots
-  std::unordered_map<expr::Dim, Index> dims;
-  known_dims_ = &dims;
-  read_symbol_ = [&](expr::SymbolId s) -> Value* {
+  auto slot = [&](uint64_t i) { return b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), function_->getArg(0), i); };
+  auto read_slot = [&](expr::SymbolId s) -> Value* {
     const auto from = source.symbol_slots.find(s);
     PLIANT_CHECK(from != source.symbol_slots.end())
         << "shape function " << source.name << " reads " << ctx_.info(s).name << ", which has no slot";
@@ -194,28 +195,49 @@ void Emitter::emit_shape(const ShapeFunction& source, const std::string& symbol)
   };
   // Each assignment reads its slots anew: an earlier one may have filled them. Arithmetic is shared only with the last long
   // sum, so that the sums of ever more terms that the parts of a long concatenation begin at take few operations each.
-  const Assignment* sum = nullptr;
-  Value *sum_value = nullptr, *sum_overflow = nullptr;
-  for (const Assignment& a : source.assignments) {
-    const bool is_long = a.value->terms.size() > kLongSum;
-    expr::Dim rest = a.value;
-    if (is_long && sum != nullptr && sum->is_size == a.is_size) rest = a.value - sum->value;
-    const bool continues = rest->terms.size() * 2 < a.value->terms.size();
-    read.clear();
-    dims.clear();
-    hoist_->watch(a.is_size);
-    Value* v = uniform_dim(continues ? rest : a.value);
-    if (continues) v = hoist_->add(sum_value, v);
-    Value* overflow = hoist_->overflow();
-    if (continues && sum_overflow != nullptr) overflow = overflow ? b_.CreateOr(overflow, sum_overflow) : sum_overflow;
-    if (is_long) sum = &a, sum_value = v, sum_overflow = overflow;
-    if (overflow) v = b_.CreateSelect(overflow, hoist_->constant(INT64_MAX), v);
-    b_.CreateStore(v, slot(a.slot));
-    writes.insert(a.slot);
+  auto emit_part = [&](std::span<const Assignment> assignments, const std::string& name) {
+    begin_function(name, function_type);
+    std::unordered_map<expr::Dim, Index> dims;
+    known_dims_ = &dims;
+    read_symbol_ = read_slot;
+    const Assignment* sum = nullptr;
+    Value *sum_value = nullptr, *sum_overflow = nullptr;
+    for (const Assignment& a : assignments) {
+      const bool is_long = a.value->terms.size() > kLongSum;
+      expr::Dim rest = a.value;
+      if (is_long && sum != nullptr && sum->is_size == a.is_size) rest = a.value - sum->value;
+      const bool continues = rest->terms.size() * 2 < a.value->terms.size();
+      read.clear();
+      dims.clear();
+      hoist_->watch(a.is_size);
+      Value* v = uniform_dim(continues ? rest : a.value);
+      if (continues) v = hoist_->add(sum_value, v);
+      Value* overflow = hoist_->overflow();
+      if (continues && sum_overflow != nullptr) overflow = overflow ? b_.CreateOr(overflow, sum_overflow) : sum_overflow;
+      if (is_long) sum = &a, sum_value = v, sum_overflow = overflow;
+      if (overflow) v = b_.CreateSelect(overflow, hoist_->constant(INT64_MAX), v);
+      b_.CreateStore(v, slot(a.slot));
+      writes.insert(a.slot);
+    }
+    b_.CreateRetVoid();
+    known_dims_ = nullptr;
+    read_symbol_ = {};
+    return function_;
+  };
+  const std::span<const Assignment> all(source.assignments);
+  if (all.size() <= kPartOfShape) {
+    emit_part(all, symbol);
+  } else {
+    std::vector<llvm::Function*> parts;
+    for (size_t from = 0; from < all.size(); from += kPartOfShape) {
+      const size_t count = std::min(kPartOfShape, all.size() - from);
+      parts.push_back(emit_part(all.subspan(from, count), symbol + "_" + std::to_string(from)));
+      parts.back()->setLinkage(llvm::Function::InternalLinkage);
+    }
+    begin_function(symbol, function_type);
+    for (llvm::Function* part : parts) b_.CreateCall(part, {function_->getArg(0)});
+    b_.CreateRetVoid();
   }
-  b_.CreateRetVoid();
-  known_dims_ = nullptr;
-  read_symbol_ = {};
   artifact::Entry entry;
   entry.kind = artifact::Entry::Kind::Shape;
   entry.reads.assign(reads.begin(), reads.end());

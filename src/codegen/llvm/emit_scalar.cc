@@ -4,7 +4,6 @@
 // condition turns the address of a scalar or vector load to a block of zeros, a condition of lanes masks the load. A side
 // that is long beyond what both sides share gets a branch that skips it where no lane takes it.
 #include <algorithm>
-#include <set>
 
 #include "codegen/legalize/legalize.h"
 #include "codegen/llvm/emitter.h"
@@ -32,17 +31,20 @@ int64_t cost_of(Scalar s) {
   return is_call ? kLazyCost : byte_size(s.dtype()) == 8 ? 2 : 1;
 }
 
-void collect(Scalar s, std::set<const expr::ScalarNode*>& into) {
+}  // namespace
+
+// `s` and what is below it, not entering what is emitted already: what that needed is of no account any more.
+std::unordered_set<const expr::ScalarNode*> Emitter::not_emitted(Scalar s) {
+  std::unordered_set<const expr::ScalarNode*> out;
   std::vector<Scalar> todo{s};
   while (!todo.empty()) {
     const Scalar x = todo.back();
     todo.pop_back();
-    if (x->kind == ScalarKind::Const || !into.insert(x.node()).second) continue;
+    if (x->kind == ScalarKind::Const || emitted(x) || !out.insert(x.node()).second) continue;
     todo.insert(todo.end(), x->args.begin(), x->args.end());
   }
+  return out;
 }
-
-}  // namespace
 
 bool Emitter::has_load(Scalar s) {
   if (auto it = has_load_.find(s.node()); it != has_load_.end()) return it->second;
@@ -53,28 +55,26 @@ bool Emitter::has_load(Scalar s) {
   return found;
 }
 
-bool Emitter::is_worth_a_branch(Scalar arm, Scalar other) const {
-  std::set<const expr::ScalarNode*> shared, own;
-  collect(arm, own);
+bool Emitter::is_worth_a_branch(Scalar arm, Scalar other) {
+  const std::unordered_set<const expr::ScalarNode*> own = not_emitted(arm);
   int64_t cost = 0;
   if (own.size() * 2 < kLazyCost &&
       std::none_of(own.begin(), own.end(), [](auto* n) { return cost_of(Scalar(n)) >= kLazyCost; }))
     return false;
-  collect(other, shared);
-  for (const expr::ScalarNode* n : own) {
-    if (!shared.count(n) && !memo_.count({n, 0})) cost += cost_of(Scalar(n));
-  }
+  const std::unordered_set<const expr::ScalarNode*> shared = not_emitted(other);
+  for (const expr::ScalarNode* n : own)
+    if (!shared.count(n)) cost += cost_of(Scalar(n));
   return cost >= kLazyCost;
 }
 
 void Emitter::emit_shared(Scalar arm, Scalar other) {
-  std::set<const expr::ScalarNode*> shared, seen;
-  collect(other, shared);
+  const std::unordered_set<const expr::ScalarNode*> shared = not_emitted(other);
+  std::unordered_set<const expr::ScalarNode*> seen;
   std::vector<Scalar> todo{arm};
   while (!todo.empty()) {
     const Scalar x = todo.back();
     todo.pop_back();
-    if (x->kind == ScalarKind::Const || !seen.insert(x.node()).second) continue;
+    if (x->kind == ScalarKind::Const || emitted(x) || !seen.insert(x.node()).second) continue;
     if (shared.count(x.node()) && !has_load(x)) {
       emit(x);
     } else {
@@ -102,15 +102,20 @@ void Emitter::with_guard(Guard g, const std::function<void()>& body) {
   std::swap(guard_, g);
 }
 
-Val Emitter::emit(Scalar s) {
+const Val* Emitter::emitted(Scalar s) {
   const MemoKey key{s.node(), has_load(s) ? guard_.id : 0};
-  if (auto it = memo_.find(key); it != memo_.end()) return it->second;
+  if (auto it = memo_.find(key); it != memo_.end()) return &it->second;
+  if (key.guard == 0) return nullptr;
   // What was computed where more lanes run holds for these as well.
-  if (key.guard != 0) {
-    for (size_t i = outer_guards_.size(); i-- > 0;)
-      if (auto it = memo_.find({s.node(), outer_guards_[i]}); it != memo_.end()) return it->second;
-    if (auto it = memo_.find({s.node(), 0}); it != memo_.end()) return it->second;
-  }
+  for (size_t i = outer_guards_.size(); i-- > 0;)
+    if (auto it = memo_.find({s.node(), outer_guards_[i]}); it != memo_.end()) return &it->second;
+  auto it = memo_.find({s.node(), 0});
+  return it == memo_.end() ? nullptr : &it->second;
+}
+
+Val Emitter::emit(Scalar s) {
+  if (const Val* known = emitted(s)) return *known;
+  const MemoKey key{s.node(), has_load(s) ? guard_.id : 0};
   const Val v = emit_uncached(s);
   memo_.emplace(key, v);
   memo_log_.push_back(key);

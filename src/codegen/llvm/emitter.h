@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "artifact/entry.h"
@@ -169,11 +170,14 @@ class Emitter {
 
   // emit_scalar.cc
   Val emit(expr::Scalar s);
+  // What was emitted for `s` and holds here, or null.
+  const Val* emitted(expr::Scalar s);
+  std::unordered_set<const expr::ScalarNode*> not_emitted(expr::Scalar s);
   Val emit_uncached(expr::Scalar s);
   Val emit_select(expr::Scalar s);
   Val emit_arm(expr::Scalar arm, expr::Scalar other, Val cond, bool negate);
   // Whether what `arm` needs beyond what `other` needs too is long.
-  bool is_worth_a_branch(expr::Scalar arm, expr::Scalar other) const;
+  bool is_worth_a_branch(expr::Scalar arm, expr::Scalar other);
   // Emits what both sides need, so that neither branch has it alone.
   void emit_shared(expr::Scalar arm, expr::Scalar other);
   Val emit_comparison(expr::Scalar s);

@@ -3,10 +3,14 @@
 #include <algorithm>
 
 #include "artifact/file.h"
+#include "expr/weight.h"
 #include "graph/list_type.h"
 
 namespace pliant::frontend::onnx {
 namespace {
+
+// Sizes above this are named. Polynomials of this size are quick to compute with, and few models have larger ones.
+constexpr int64_t kMostWeight = 64;
 
 using AttrType = AttributeProto::Type;
 
@@ -111,6 +115,7 @@ bool ImportState::is_open(uint32_t region) const {
 void ImportState::leave_region() {
   auto& learned = regions.back().learned;
   for (; !learned.empty(); learned.pop_back()) learned.back().first->known = std::move(learned.back().second);
+  named_sizes = std::move(regions.back().named_outside);
   regions.pop_back();
 }
 
@@ -260,7 +265,7 @@ Result<Dim> Conversion::dim(size_t i, const std::string& what) {
   return v[0];
 }
 
-Result<std::vector<Dim>> Conversion::read_dims(ValueId v, const std::string& what, int64_t lo) {
+Result<std::vector<Dim>> Conversion::read_dims(ValueId v, const std::string& what, expr::Interval range) {
   const TensorType& t = type_of(v);
   if (is_float(t.dtype)) return fail("wrong-type", what + " must be integers, not " + name_of(t.dtype));
   Dim n = count(t.shape);
@@ -272,7 +277,8 @@ Result<std::vector<Dim>> Conversion::read_dims(ValueId v, const std::string& wha
   for (int64_t k = 0; k < n.const_value(); ++k) {
     expr::SymbolInfo info;
     info.name = loc->name + "_" + std::to_string(k);
-    info.lo = lo;
+    info.lo = range.lo;
+    info.hi = range.hi;
     info.origin = {expr::Origin::Kind::Data, loc->name, k};
     symbols.push_back(ctx().symbol(std::move(info)));
   }
@@ -356,7 +362,7 @@ Result<graph::ConstantPtr> Conversion::tensor_attr(std::string_view name) {
 
 Result<ValueId> Conversion::append(const std::string& op, Attrs attrs, Values inputs) {
   Values out = TRY(append_multi(op, std::move(attrs), std::move(inputs), 1));
-  return out[0];
+  return op == "array.from_dims" || op == "array.reshape" ? out[0] : with_settled_sizes(out[0]);
 }
 
 Result<Values> Conversion::append_multi(const std::string& op, Attrs attrs, Values inputs, size_t outputs) {
@@ -388,6 +394,23 @@ Result<ValueId> Conversion::one_element(ValueId v, const std::string& message) {
   if (std::all_of(shape.begin(), shape.end(), [](Dim d) { return d.is_const(1); })) return v;
   require_equal(count(shape), num(1), message);
   return reshape(v, {});
+}
+
+Result<Dim> Conversion::settled(Dim d) {
+  if (expr::weight_of(d) <= kMostWeight) return d;
+  auto it = state_.named_sizes.find(d);
+  if (it != state_.named_sizes.end()) return it->second;
+  const Dim s = TRY(read_dims(TRY(from_dims({d})), "a size", ctx().range(d)))[0];
+  state_.named_sizes.emplace(d, s);
+  return s;
+}
+
+Result<ValueId> Conversion::with_settled_sizes(ValueId v) {
+  const TensorType* t = state_.builder.peek().value(v).type.tensor();
+  if (t == nullptr) return v;
+  std::vector<Dim> sizes = t->shape;
+  for (Dim& d : sizes) d = TRY(settled(d));
+  return reshape(v, std::move(sizes));
 }
 
 Result<ValueId> Conversion::from_dims(std::vector<Dim> values) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "frontend/onnx/facts.h"
@@ -55,6 +56,7 @@ using Values = std::vector<ValueId>;
 // elements, holds there only.
 struct OpenRegion {
   uint32_t number;
+  std::unordered_map<Dim, Dim> named_outside;
   std::vector<std::pair<ValueRef, std::shared_ptr<const Known>>> learned;  // with what was known before
 };
 
@@ -70,9 +72,11 @@ struct ImportState {
   // What the node being converted has to know: it is imported once where this holds and once where it does not.
   std::optional<Dim> undecided{};
   std::map<std::string, LocPtr> failing{};  // nodes that fail whenever they run, by how messages name them
+  // Sizes that were too large to be written out wherever they are used, and the symbols that stand for them.
+  std::unordered_map<Dim, Dim> named_sizes{};
   uint32_t region_count = 0;
   bool is_open(uint32_t region) const;
-  void enter_region() { regions.push_back({++region_count, {}}); }
+  void enter_region() { regions.push_back({++region_count, named_sizes, {}}); }
   void leave_region();
   void learn(const ValueRef& v, Known k);
 };
@@ -129,8 +133,11 @@ class Conversion {
   // How many elements input i has; a number.
   Result<int64_t> size_count(size_t i, const std::string& what, SizeCount count);
   Result<Dim> dim(size_t i, const std::string& what);
-  // Likewise of a graph value made by this conversion, whose elements are known to be at least `lo`.
-  Result<std::vector<Dim>> read_dims(ValueId v, const std::string& what, int64_t lo = INT64_MIN);
+  // Likewise of a graph value made by this conversion, whose elements are known to lie in `range`.
+  Result<std::vector<Dim>> read_dims(ValueId v, const std::string& what, expr::Interval range = {INT64_MIN, expr::kNoLimit});
+  Result<std::vector<Dim>> read_dims(ValueId v, const std::string& what, int64_t lo) {
+    return read_dims(v, what, expr::Interval{lo, expr::kNoLimit});
+  }
 
   // Whether the condition, 0 or 1, holds in every run that comes here.
   std::optional<bool> decide(Dim condition) { return onnx::decide(condition, state_.facts, ctx()); }
@@ -173,6 +180,10 @@ class Conversion {
   const TensorType& type_of(ValueId v) const { return state_.builder.peek().tensor_type(v); }
   const graph::Shape& shape_of(ValueId v) const { return type_of(v).shape; }
   Dim num(int64_t v) { return state_.ctx.constant(v); }
+  // `d`, or a symbol in place of one that is too large to be written out wherever it is used: it is computed and read once.
+  Result<Dim> settled(Dim d);
+  // `v` with an axis for each of its own, of settled sizes.
+  Result<ValueId> with_settled_sizes(ValueId v);
   // The product of all dims of a shape.
   Dim count(const graph::Shape& s) { return expr::product(state_.ctx, s); }
   void require_equal(Dim a, Dim b, const std::string& message);

@@ -37,10 +37,12 @@ Result<std::vector<Dim>> equal_parts(Conversion& c, Dim n, int64_t parts) {
       c.require_equal(part * parts, n, "an axis of size {b} cannot be split into " + std::to_string(parts) + " equal parts");
     return std::vector<Dim>(static_cast<size_t>(parts), part);
   }
-  Dim part = expr::ceildiv(n, parts);
-  for (int64_t i = 0; i < parts; ++i) {
-    Dim left = tight_max(n - part * i, c.num(0), c.ctx());
-    sizes.push_back(tight_min(left, part, c.ctx()));
+  // Between ends, so that the sum of any parts in a row is the distance of two of those.
+  Dim part = expr::ceildiv(n, parts), begin = c.num(0);
+  for (int64_t i = 1; i <= parts; ++i) {
+    const Dim end = i == parts ? n : tight_min(part * i, n, c.ctx());
+    sizes.push_back(end - begin);
+    begin = end;
   }
   return sizes;
 }

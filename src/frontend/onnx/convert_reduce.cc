@@ -1,4 +1,5 @@
 // Reductions. Their axes were an attribute first and are an input since opset 13 (ReduceSum) or 18.
+#include "frontend/onnx/data_axes.h"
 #include "frontend/onnx/direct.h"
 #include "frontend/onnx/fold.h"
 
@@ -16,16 +17,21 @@ SizeCount axes_to_reduce(Conversion& c, bool keeps) {
 template <OpName op>
 Result<Values> reduce(Conversion& c) {
   AxesArgument axes = axes_argument(c);
-  if (!axes.is_known) {
-    // Axes from data: the reduction takes them as sizes.
-    const bool keeps = c.bool_attr("keepdims", true);
-    std::vector<Dim> dims = TRY(c.dims(1, "the axes to reduce", axes_to_reduce(c, keeps)));
-    Attrs attrs{{"axes", dims}, {"keepdims", keeps}};
-    if (!dims.empty()) return Values{TRY(c.append(op.text, std::move(attrs), {c.in(0)}))};
+  const bool none_is_none = c.bool_attr("noop_with_empty_axes", false);
+  if (!axes.is_known && c.rank(0) == 0) c.require_equal(c.count(c.shape(1)), c.num(0), "{a} axes to reduce of none");
+  if (!axes.is_known && c.rank(0) > 0) {
+    if (c.bool_attr("keepdims", true))
+      return Values{TRY(reduced_at_run_time(c, op.text, 1, c.count(c.shape(1)), none_is_none))};
+    const int64_t count = TRY(c.size_count(1, "the axes to reduce", axes_to_reduce(c, false)));
+    if (count > 0) {
+      if (count > c.rank(0)) return c.fail("wrong-count", "more axes are reduced than there are");
+      const ValueId kept = TRY(reduced_at_run_time(c, op.text, 1, c.num(count), none_is_none));
+      return Values{TRY(c.reshape(kept, TRY(squeezed_at_run_time(c, 1, count))))};
+    }
   }
   std::vector<int64_t> list = TRY(c.axes(axes.given.value_or(std::vector<int64_t>{}), c.rank(0)));
   // With noop_with_empty_axes, no axes means that each element is its own group.
-  if (list.empty() && !c.bool_attr("noop_with_empty_axes", false)) {
+  if (list.empty() && !none_is_none) {
     for (int64_t i = 0; i < c.rank(0); ++i) list.push_back(i);
   }
   Attrs attrs{{"axes", list}, {"keepdims", c.bool_attr("keepdims", true)}};

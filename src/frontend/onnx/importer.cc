@@ -13,11 +13,20 @@ namespace {
 
 constexpr int64_t kOldestOpset = 7;
 constexpr int64_t kNewestOpset = 28;
-// Calls of functions nest and multiply at most this far.
+// Graphs and calls of functions nest at most this far.
 constexpr int kMaxDepth = 64;
-constexpr int64_t kMaxInlined = 1'000'000;
-// Bodies whose carried shapes change are imported several times, those inside them as often each time.
-constexpr int64_t kMaxImported = 4'000'000;
+// Functions are imported wherever they are called, bodies whose carried shapes change several times, those inside them as
+// often each time: so many nodes are imported in any case, and beyond that so many for each node that the file has.
+constexpr int64_t kFewNodes = 50'000;
+constexpr int64_t kMostCopies = 100;
+
+int64_t count_nodes(const std::vector<NodeProto>& nodes) {
+  int64_t count = static_cast<int64_t>(nodes.size());
+  for (const NodeProto& n : nodes)
+    for (const AttributeProto& a : n.attributes)
+      for (const auto& g : a.graphs) count += count_nodes(g->nodes);
+  return count;
+}
 // How many nodes of one unsupported operator a message names.
 constexpr size_t kShownNodes = 8;
 
@@ -154,7 +163,7 @@ void Importer::note_unsupported(const NodeProto& n, const std::string& name, con
   u.op = n.op_type;
   u.opset = version_of(*scope.opsets, n.domain);
   // Bodies are imported several times.
-  if (std::find(u.nodes.begin(), u.nodes.end(), name) == u.nodes.end()) u.nodes.push_back(name);
+  if (u.known.insert(name).second) u.nodes.push_back(name);
 }
 
 void Importer::report_unsupported() {
@@ -192,8 +201,13 @@ void Importer::import_graph(Frame& frame) {
 void Importer::import_rest(Frame& frame) {
   while (frame.next < frame.order.size() && !extends_) {
     size_t i = frame.order[frame.next++];
-    if (++imported_ > kMaxImported)
-      return report(make_error("too-large", model_.path, "bodies inside bodies take too many nodes to import"));
+    if (++imported_ > most_imported_) {
+      if (imported_ == most_imported_ + 1)
+        report(make_error("too-large", model_.path,
+                          "functions that call each other, or bodies inside bodies, take more than " +
+                              std::to_string(most_imported_) + " nodes: call less, or write repeated parts as loops"));
+      return;
+    }
     import_node((*frame.nodes)[i], i, frame);
   }
 }
@@ -258,6 +272,7 @@ void Importer::convert(const Row& row, Conversion& c, Frame& frame, size_t index
     if (folded && !c.attr_error()) {
       for (size_t k = 0; k < folded->size(); ++k) {
         const std::string_view name = k < c.output_count() ? c.node.outputs[k] : std::string_view();
+        if (Status s = settle(c, (*folded)[k]); !s.ok()) report(std::move(s.error()));
         bind(c.node, k, known_value(c, std::move((*folded)[k]), name), scope);
       }
       return;
@@ -276,8 +291,21 @@ void Importer::convert(const Row& row, Conversion& c, Frame& frame, size_t index
       report(c.fail("unsupported-output", "its output '" + std::string(c.node.outputs[k]) + "' is not supported"));
       return bind_broken(c.node, scope);
     }
-    bind(c.node, k, value_of(c, out.value()[k], c.node.outputs[k]), scope);
+    Result<ValueId> v = c.with_settled_sizes(out.value()[k]);
+    if (!v.ok()) {
+      report(std::move(v.error()));
+      return bind_broken(c.node, scope);
+    }
+    bind(c.node, k, value_of(c, v.value(), c.node.outputs[k]), scope);
   }
+}
+
+Status Importer::settle(Conversion& c, Known& k) {
+  for (Element& e : k.elements) {
+    if (e.num) e.num = TRY(c.settled(e.num));
+    if (e.den) e.den = TRY(c.settled(e.den));
+  }
+  return ok();
 }
 
 void Importer::convert_list(const Row& row, Conversion& c, Scope& scope) {
@@ -294,8 +322,8 @@ void Importer::convert_list(const Row& row, Conversion& c, Scope& scope) {
 
 void Importer::inline_function(const FunctionProto& f, Conversion& c, const std::vector<ValueRef>& inputs, Frame& frame) {
   Scope& scope = *frame.scope;
-  if (scope.depth >= kMaxDepth || ++inlined_ > kMaxInlined) {
-    report(c.fail("function-depth", "the model's functions call each other too deeply or too often"));
+  if (scope.depth >= kMaxDepth) {
+    report(c.fail("function-depth", "the model's functions call each other too deeply"));
     return bind_broken(c.node, scope);
   }
   auto beyond = [&](const std::vector<std::string_view>& given, size_t most) {
@@ -337,6 +365,7 @@ void Importer::inline_function(const FunctionProto& f, Conversion& c, const std:
 Status Importer::set_results(const Scope& scope) {
   Values ids;
   std::vector<std::string> names;
+  std::set<std::string_view> known_names;
   for (const ValueInfoProto& out : model_.graph.outputs) {
     ValueRef v = scope.find(out.name);
     if (!v) {
@@ -345,7 +374,7 @@ Status Importer::set_results(const Scope& scope) {
     }
     if (v->id == kNoValue && !v->constant && !v->known && !v->parts && !v->broken) load(*v);
     if (v->broken) return make_error("missing-value", "output \"" + std::string(out.name) + "\"", "it cannot be computed");
-    if (std::find(names.begin(), names.end(), out.name) != names.end()) {
+    if (!known_names.insert(out.name).second) {
       return make_error("duplicate-value", "output \"" + std::string(out.name) + "\"",
                         "the model has two outputs of this name");
     }
@@ -406,6 +435,9 @@ Status Importer::set_failing_results() {
 Result<graph::Module> Importer::run(const ImportOptions& options) {
   check_versions();
   if (!state_.errors.empty()) return Error{state_.errors};
+  int64_t nodes = count_nodes(model_.graph.nodes);
+  for (const FunctionProto& f : model_.functions) nodes += count_nodes(f.nodes);
+  most_imported_ = kFewNodes + kMostCopies * nodes;
   Scope scope;
   scope.opsets = &model_.opsets;
   make_inputs(options, scope);

@@ -70,6 +70,8 @@ class Importer {
   void import_rest(Frame& frame);
   void import_node(const NodeProto& n, size_t index, Frame& frame);
   void convert(const struct Row& row, Conversion& c, Frame& frame, size_t index);
+  // Elements that are too large to be written out wherever they are used become symbols.
+  Status settle(Conversion& c, Known& k);
   void convert_list(const struct Row& row, Conversion& c, Scope& scope);
   void inline_function(const FunctionProto& f, Conversion& c, const std::vector<ValueRef>& inputs, Frame& frame);
   // The values of a finished graph's outputs; reports those that nothing defines.
@@ -132,10 +134,11 @@ class Importer {
     std::string domain, op;
     int64_t opset = 0;
     std::vector<std::string> nodes;
+    std::set<std::string> known;  // the same
   };
   std::map<std::string, Unsupported> unsupported_;
   std::unordered_map<const TensorProto*, graph::ConstantPtr> loaded_;
-  int64_t inlined_ = 0, imported_ = 0;
+  int64_t imported_ = 0, most_imported_ = 0;
   // A branch's import stops: the If around it has to go on into what follows it.
   bool extends_ = false;
   int64_t repeated_ = 0;  // nodes imported into both branches of an If

@@ -10,8 +10,8 @@ Tensors compute(DefineContext& c) {
   Pool p = TRY(read_pool(c));
   bool with_pads = c.attr().as_bool("count_include_pad");
   DType work = wide(x->dtype);
-  Tensor sum = c.te().reduce("sum", p.shape, p.window.kernel(), te::Combiner::Sum, [&](const Index& o, const Index& r) {
-    Scalar v = expr::make_cast(work, (*x)(p.index(o, r))), inside = p.window.inside(p.positions(o, r), c.ctx());
+  Tensor sum = c.te().reduce("sum", p.shape, p.taps(), te::Combiner::Sum, [&](const Index& o, const Index& r) {
+    Scalar v = expr::make_cast(work, (*x)(p.index(o, r))), inside = p.inside(o, r, c.ctx());
     return inside ? expr::make_select(inside, v, constant_like(v, 0)) : v;
   });
   return std::vector{c.te().map("y", p.shape, [&](const Index& o) {

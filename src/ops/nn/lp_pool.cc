@@ -10,9 +10,8 @@ Tensors compute(DefineContext& c) {
   Pool p = TRY(read_pool(c));
   double power = static_cast<double>(c.attr().as_int("p"));
   DType work = wide(x->dtype);
-  Tensor sum = c.te().reduce("sum", p.shape, p.window.kernel(), te::Combiner::Sum, [&](const Index& o, const Index& r) {
-    Scalar v = unary(UnaryOp::Abs, expr::make_cast(work, (*x)(p.index(o, r)))),
-           inside = p.window.inside(p.positions(o, r), c.ctx());
+  Tensor sum = c.te().reduce("sum", p.shape, p.taps(), te::Combiner::Sum, [&](const Index& o, const Index& r) {
+    Scalar v = unary(UnaryOp::Abs, expr::make_cast(work, (*x)(p.index(o, r)))), inside = p.inside(o, r, c.ctx());
     v = make_binary(BinaryOp::Pow, v, constant_like(v, power));
     return inside ? expr::make_select(inside, v, constant_like(v, 0)) : v;
   });

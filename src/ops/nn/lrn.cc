@@ -4,6 +4,8 @@
 namespace pliant::ops {
 namespace {
 
+constexpr int64_t kMostWholeTaps = 256;
+
 Tensors compute(DefineContext& c) {
   TRY(require_domain(c, 0, kFloats));
   const Tensor& x = c.in(0);
@@ -12,9 +14,16 @@ Tensors compute(DefineContext& c) {
   if (x->rank() < 2) return c.fail("shape-mismatch", "local response normalisation needs batch and channels");
   double alpha = c.attr().as_float("alpha"), beta = c.attr().as_float("beta"), bias = c.attr().as_float("bias");
   DType work = wide(x->dtype);
-  Tensor squares = c.te().reduce("squares", x->shape, {c.dim(size)}, te::Combiner::Sum, [&](const Index& i, const Index& r) {
+  // Of a window that no channels fill, only the places of channels count.
+  const Dim channels = x->shape[1], before = c.dim((size - 1) / 2);
+  Dim first = c.dim(0), taps = c.dim(size);
+  if (size > kMostWholeTaps) {
+    first = expr::max(first, before - channels + 1);
+    taps = expr::max(c.dim(0), expr::min(taps, before + channels) - first);
+  }
+  Tensor squares = c.te().reduce("squares", x->shape, {taps}, te::Combiner::Sum, [&](const Index& i, const Index& r) {
     Index at = i;
-    at[1] = i[1] + r[0] - (size - 1) / 2;
+    at[1] = i[1] + r[0] + first - before;
     Scalar v = expr::make_cast(work, (*x)(at));
     Scalar inside = expr::logical_and(expr::less_equal(c.dim(0), at[1]), expr::less(at[1], x->shape[1]));
     return expr::make_select(inside, v * v, constant_like(v, 0));

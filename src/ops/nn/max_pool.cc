@@ -6,13 +6,13 @@ namespace {
 
 Scalar element(DefineContext& c, const Pool& p, const Index& o, const Index& r) {
   const Tensor& x = c.in(0);
-  Scalar v = (*x)(p.index(o, r)), inside = p.window.inside(p.positions(o, r), c.ctx());
+  Scalar v = (*x)(p.index(o, r)), inside = p.inside(o, r, c.ctx());
   return inside ? expr::make_select(inside, v, expr::make_lowest(c.ctx(), x->dtype)) : v;
 }
 
 // The taps of a flat position in the window, row-major.
 Index unflatten(const Pool& p, Dim flat) {
-  std::vector<Dim> kernel = p.window.kernel();
+  std::vector<Dim> kernel = p.taps();
   Index r(kernel.size());
   for (size_t k = kernel.size(); k-- > 0;) {
     r[k] = k == 0 ? flat : expr::mod(flat, kernel[k]);
@@ -24,7 +24,7 @@ Index unflatten(const Pool& p, Dim flat) {
 Tensor positions(DefineContext& c, const Pool& p) {
   const Tensor& x = c.in(0);
   bool column_major = c.attr().as_bool("column_major");
-  Tensor best = c.te().reduce("best", p.shape, {expr::product(c.ctx(), p.window.kernel())}, te::Combiner::ArgMax,
+  Tensor best = c.te().reduce("best", p.shape, {expr::product(c.ctx(), p.taps())}, te::Combiner::ArgMax,
                               [&](const Index& o, const Index& r) { return element(c, p, o, unflatten(p, r[0])); });
   return c.te().map("indices", p.shape, [&](const Index& o) {
     Index at = p.positions(o, unflatten(p, expr::value((*best)(o))));
@@ -43,7 +43,7 @@ Tensor positions(DefineContext& c, const Pool& p) {
 Tensors compute(DefineContext& c) {
   TRY(require_domain(c, 0, kNumbers));
   Pool p = TRY(read_pool(c));
-  std::vector<Tensor> out{c.te().reduce("y", p.shape, p.window.kernel(), te::Combiner::Max,
+  std::vector<Tensor> out{c.te().reduce("y", p.shape, p.taps(), te::Combiner::Max,
                                         [&](const Index& o, const Index& r) { return element(c, p, o, r); })};
   if (c.output_count() > 1) {
     if (p.layout.channels_last) return c.fail("bad-attribute", "positions are given for NCHW only");

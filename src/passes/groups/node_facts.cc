@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/visit.h"
+#include "te/cost.h"
 
 namespace pliant::passes {
 
@@ -42,6 +43,14 @@ std::optional<te::Permutation> NodeFacts::permutation() const {
 
 bool NodeFacts::moves_only() const {
   return stages.size() == 1 && stages[0]->body->kind == expr::ScalarKind::Load && !has_checks;
+}
+
+int64_t NodeFacts::operations() const {
+  int64_t sum = 0;
+  for (const te::Tensor& t : stages)
+    for (expr::Scalar s : {t->body, t->base})
+      if (s) sum += te::cost_of(s);
+  return sum;
 }
 
 Result<NodeFacts> facts_of(const Function& f, const Node& n, expr::Context& ctx) {

@@ -26,6 +26,8 @@ struct NodeFacts {
   std::optional<te::Permutation> permutation() const;
   // A node that permutes, slices or repeats: reading through it costs nothing.
   bool moves_only() const;
+  // Scalar operations at one point of each stage.
+  int64_t operations() const;
 };
 Result<NodeFacts> facts_of(const Function& f, const Node& n, expr::Context& ctx);
 
