@@ -232,9 +232,9 @@ def network():
     for op, gates in (("LSTM", 4), ("GRU", 3), ("RNN", 1)):
         case(op, node(op, "x w r", hidden_size=256), lambda: dict(x=f(5000, 8, 128)),
              dict(w=f(1, gates * 256, 128), r=f(1, gates * 256, 256)), fixed="x2")
-    case("DFT", node("DFT", "x"), lambda: dict(x=f(64, 1 << 13, 1)), fixed="x2")
+    case("DFT", node("DFT", "x"), lambda: dict(x=f(1500, 1 << 13, 1)), fixed="x2")
     case("DFT_long", node("DFT", "x"), lambda: dict(x=f(1, 1 << 20, 1)), fixed="x2")
-    case("STFT", node("STFT", "x s w"), lambda: dict(x=f(1, 2000000)), dict(s=np.int64(160), w=f(400)))
+    case("STFT", node("STFT", "x s w"), lambda: dict(x=f(1, 20000000)), dict(s=np.int64(160), w=f(400)))
     case("NegativeLogLikelihoodLoss", node("NegativeLogLikelihoodLoss", "x t"), lambda: dict(x=f(1000, 10, 2000), t=ints(10, 1000, 2000)))
     case("SoftmaxCrossEntropyLoss", node("SoftmaxCrossEntropyLoss", "x t"), lambda: dict(x=f(20000, 1000), t=ints(1000, 20000)))
     case("NonMaxSuppression", node("NonMaxSuppression", "b s m i"),
