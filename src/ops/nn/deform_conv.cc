@@ -131,7 +131,7 @@ class DeformConv {
       Scalar sum;
       for (const Corner& corner : corners) {
         const Scalar element = (*corner.element)(point);
-        const Dim e = expr::value(element);
+        const Dim e = bounded_index(expr::value(element), x_->shape[2] * width);
         const Scalar v = expr::make_cast(work(), (*planes)({i[0], expr::floordiv(e, width), expr::mod(e, width), channel}));
         const Scalar term = expr::make_select(greater_equal(element, constant_like(element, 0)), v * (*corner.weight)(point),
                                               constant_like(v, 0));
