@@ -6,6 +6,7 @@
 """
 import atexit
 import itertools
+import json
 import operator
 import os
 import sys
@@ -165,13 +166,17 @@ class Executable:
             seed = operator.index(self._seed) * 0x9E3779B97F4A7C15 + next(self._seeded_runs)
         return None if seed is None else operator.index(seed) % 2**64
 
+    def _no_input(self, name):
+        name, *known = (json.dumps(n, ensure_ascii=False) for n in (name, *self._known))
+        return f"there is no input {name}; the model has {', '.join(known)}"
+
     def _run(self, feed, memory_limit=None, seed=None):
         lists, tensors = {}, {}
         for name, value in feed.items():
             if not isinstance(name, str):
                 raise TypeError(f"inputs have names, of type str: got {name!r}")
             if name not in self._known:
-                raise InputError(f"there is no input {name!r}; the model has {', '.join(self._known)}")
+                raise InputError(self._no_input(name))
             if self._known[name].kind != "tensor":
                 lists[name] = self._prepare_list(name, value)
             else:
@@ -226,7 +231,7 @@ class Executable:
         if not isinstance(name, str):
             raise TypeError(f"an input's name or position is wanted, got {key!r}")
         if name not in self._known:
-            raise InputError(f"there is no input '{name}'; the model has {', '.join(self._known)}")
+            raise InputError(self._no_input(name))
         self._set[name] = value
 
     def get_output(self, key=0):

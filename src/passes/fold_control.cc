@@ -1,6 +1,6 @@
 // Branches whose condition is known become the nodes of the arm that runs, loops that run once the nodes of their body,
 // loops that never run their initial values: conditions and numbers of iterations that became known only after the import.
-// Sizes that the node defined are what the nodes give, and sizes read from constants are those numbers.
+// Sizes that the node defined are what the nodes give, and sizes read from numbers that are known are those numbers.
 //
 //   %2 = core.const() {value=bool[] dense<true>} : bool[]          %2 = array.concat(%0, %0) {axis=0} : f32[n*2]
 //   %3 = core.if(%2) : f32[d]                                      return %2 "out"
@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "expr/weight.h"
 #include "graph/visit.h"
 #include "passes/pass.h"
 #include "passes/rewrite/liveness.h"
@@ -115,19 +116,33 @@ class Folder {
     return once || stops ? run_once(n, loop) : Sweep::Action::Keep;
   }
 
+  // The numbers that a node reads as sizes, where they are known: constants, or sizes that weigh little by now.
+  std::vector<Dim> known_numbers(ValueId v) const {
+    const ConstantPtr c = sweep_.constant(v);
+    if (c != nullptr && (c->dtype == DType::I64 || c->dtype == DType::I32)) {
+      std::vector<Dim> out;
+      for (int64_t value : integers(*c)) out.push_back(ctx_.constant(value));
+      return out;
+    }
+    const Node* made = sweep_.def(v);
+    if (made == nullptr || made->op != "array.from_dims") return {};
+    std::vector<Dim> out = made->attrs.dims_or("values", {});
+    for (Dim& d : out) {
+      d = expr::substitute(d, sizes_);
+      if (expr::weight_of(d) > expr::kMostWeight) return {};
+    }
+    return out;
+  }
+
   // A number that the symbol cannot be is left to the run, which reports it.
   Result<Sweep::Action> fold_sizes(const Node& n) {
-    const ConstantPtr c = sweep_.constant(n.inputs[0]);
-    const std::vector<Dim> symbols = n.attrs.dims_or("symbols", {});
-    if (c == nullptr || (c->dtype != DType::I64 && c->dtype != DType::I32) ||
-        element_count(*c) != static_cast<int64_t>(symbols.size()))
-      return Sweep::Action::Keep;
-    const std::vector<int64_t> values = integers(*c);
+    const std::vector<Dim> symbols = n.attrs.dims_or("symbols", {}), values = known_numbers(n.inputs[0]);
+    if (values.size() != symbols.size()) return Sweep::Action::Keep;
     for (size_t k = 0; k < symbols.size(); ++k) {
-      const expr::Interval range = ctx_.range(symbols[k]);
-      if (is_kept(symbols[k]) || values[k] < range.lo || values[k] > range.hi) return Sweep::Action::Keep;
+      const expr::Interval range = ctx_.range(symbols[k]), of_value = ctx_.range(values[k]);
+      if (is_kept(symbols[k]) || of_value.lo < range.lo || of_value.hi > range.hi) return Sweep::Action::Keep;
     }
-    for (size_t k = 0; k < symbols.size(); ++k) add_size(sizes_, *symbols[k].as_symbol(), ctx_.constant(values[k]));
+    for (size_t k = 0; k < symbols.size(); ++k) add_size(sizes_, *symbols[k].as_symbol(), values[k]);
     return Sweep::Action::Drop;
   }
 

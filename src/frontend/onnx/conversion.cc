@@ -9,9 +9,6 @@
 namespace pliant::frontend::onnx {
 namespace {
 
-// Sizes above this are named. Polynomials of this size are quick to compute with, and few models have larger ones.
-constexpr int64_t kMostWeight = 64;
-
 using AttrType = AttributeProto::Type;
 
 bool is_scalar_real(const Element& e) { return e.kind == Element::Kind::Real; }
@@ -397,7 +394,7 @@ Result<ValueId> Conversion::one_element(ValueId v, const std::string& message) {
 }
 
 Result<Dim> Conversion::settled(Dim d) {
-  if (expr::weight_of(d) <= kMostWeight) return d;
+  if (expr::weight_of(d) <= expr::kMostWeight) return d;
   auto it = state_.named_sizes.find(d);
   if (it != state_.named_sizes.end()) return it->second;
   const Dim s = TRY(read_dims(TRY(from_dims({d})), "a size", ctx().range(d)))[0];
