@@ -166,9 +166,10 @@ class Executable:
             seed = operator.index(self._seed) * 0x9E3779B97F4A7C15 + next(self._seeded_runs)
         return None if seed is None else operator.index(seed) % 2**64
 
-    def _no_input(self, name):
-        name, *known = (json.dumps(n, ensure_ascii=False) for n in (name, *self._known))
-        return f"there is no input {name}; the model has {', '.join(known)}"
+    @staticmethod
+    def _missing(what, name, known):
+        quoted = [json.dumps(str(n), ensure_ascii=False) for n in (name, *known)]
+        return f"there is no {what} {quoted[0]}; the model has {', '.join(quoted[1:])}"
 
     def _run(self, feed, memory_limit=None, seed=None):
         lists, tensors = {}, {}
@@ -176,7 +177,7 @@ class Executable:
             if not isinstance(name, str):
                 raise TypeError(f"inputs have names, of type str: got {name!r}")
             if name not in self._known:
-                raise InputError(self._no_input(name))
+                raise InputError(self._missing("input", name, self._known))
             if self._known[name].kind != "tensor":
                 lists[name] = self._prepare_list(name, value)
             else:
@@ -231,7 +232,7 @@ class Executable:
         if not isinstance(name, str):
             raise TypeError(f"an input's name or position is wanted, got {key!r}")
         if name not in self._known:
-            raise InputError(self._no_input(name))
+            raise InputError(self._missing("input", name, self._known))
         self._set[name] = value
 
     def get_output(self, key=0):
@@ -241,7 +242,7 @@ class Executable:
         if not isinstance(key, int):
             names = [info.name for info in self.outputs]
             if key not in names:
-                raise Error(f"there is no output '{key}'; the model has {', '.join(names)}")
+                raise Error(self._missing("output", key, names))
             key = names.index(key)
         return self._got[key]
 

@@ -74,7 +74,7 @@ def test_too_many_positional(exe):
 
 
 def test_names_of_set_input_and_get_output(exe):
-    with pytest.raises(pliant.InputError, match="'q'"):
+    with pytest.raises(pliant.InputError, match='"q"'):
         exe.set_input("q", 1)
     with pytest.raises(pliant.Error, match="run"):
         pliant.compile(models.mlp()).get_output(0)
