@@ -251,3 +251,28 @@ def test_few_channels_beside_each_other(channels, dtype):
         x, z = (rng.integers(0, 2 if dtype == np.bool_ else 99, (height, n, channels)).astype(dtype) for n in (width, 1))
         (y,) = exe.run({"x": x, "z": z}).values()
         np.testing.assert_array_equal(y, x ^ z if dtype == np.bool_ else x + z)
+
+
+def cropping(roi_shape, present=True):
+    node = helper.make_node("Resize", ["x", "roi" if present else "", "", "sizes"], ["y"], mode="linear",
+                            coordinate_transformation_mode="tf_crop_and_resize")
+    infos = [helper.make_tensor_value_info("x", F32, ["h", "w"])]
+    if present:
+        infos.append(helper.make_tensor_value_info("roi", F32, roi_shape))
+    graph = helper.make_graph([node], "g", infos, [helper.make_empty_tensor_value_info("y")],
+                              [numpy_helper.from_array(np.array([2, 2]), "sizes")])
+    return pliant.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9))
+
+
+def test_a_crop_says_what_of_each_axis():
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    exe = cropping(["r"])
+    np.testing.assert_allclose(exe(x, np.array([0, 0, 1, 1], np.float32))[0], [[0, 3], [8, 11]])
+    for length in (0, 3, 5):
+        with pytest.raises(pliant.Error, match="axis 0 is . but 4 is expected"):
+            exe(x, np.zeros(length, np.float32))
+    with pytest.raises(pliant.CompileError, match="cropped"):
+        cropping(None, present=False)
+    for shape in ([2, 2], []):
+        with pytest.raises(pliant.CompileError, match="cropped"):
+            cropping(shape)

@@ -24,6 +24,13 @@ Result<std::vector<ResampledAxis>> read_axes(DefineContext& c, const Resampling&
       return c.fail("bad-attribute", "scales from data come as a vector beside the sizes");
     TRY(c.require_equal(c.in(2)->shape[0], c.dim(static_cast<int64_t>(axes.size())), "the scales and the resampled axes"));
   }
+  if (r.coordinate == Resampling::Coordinate::TfCropAndResize) {
+    if (!c.has(1) || c.in(1)->rank() != 1)
+      return c.fail("shape-mismatch", "tf_crop_and_resize needs a vector that says what is cropped");
+    TRY(require_domain(c, 1, kFloats));
+    TRY(c.require_equal(c.in(1)->shape[0], c.dim(2 * static_cast<int64_t>(axes.size())),
+                        "the ends of what is cropped and two for each resampled axis"));
+  }
   std::vector<ResampledAxis> out;
   for (size_t k = 0; k < axes.size(); ++k) {
     ResampledAxis a;
@@ -46,7 +53,7 @@ Result<std::vector<ResampledAxis>> read_axes(DefineContext& c, const Resampling&
       a.den = a.in;
       if (c.has(2)) a.scale = expr::make_cast(DType::F32, (*c.in(2))({c.dim(static_cast<int64_t>(k))}));
     }
-    if (r.coordinate == Resampling::Coordinate::TfCropAndResize && c.has(1)) {
+    if (r.coordinate == Resampling::Coordinate::TfCropAndResize) {
       auto at = [&](size_t i) { return expr::make_cast(DType::F32, (*c.in(1))({c.dim(static_cast<int64_t>(i))})); };
       a.crop_start = at(k);
       a.crop_end = at(k + axes.size());
