@@ -24,7 +24,7 @@ class Outcome(NamedTuple):
     mib: float
 
 
-def _resident(field):
+def _mebibytes(field):
     with open("/proc/self/status") as f:
         for line in f:
             if line.startswith(field):
@@ -35,7 +35,8 @@ def _resident(field):
 def _serve(function, pipe, megabytes, stderr):
     os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[os.getpid() % len(os.sched_getaffinity(0))]})
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (megabytes * MIB, megabytes * MIB))
+    most = int(_mebibytes("VmSize") + megabytes) * MIB  # a forked process begins with all that its parent has mapped
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if stderr is not None:
         os.dup2(os.open(stderr, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), 2)
@@ -43,9 +44,9 @@ def _serve(function, pipe, megabytes, stderr):
         item = pipe.recv()
         with open("/proc/self/clear_refs", "w") as f:
             f.write("5")
-        before, start = _resident("VmRSS"), time.process_time()
+        before, start = _mebibytes("VmRSS"), time.process_time()
         result = function(item)
-        pipe.send((result, time.process_time() - start, _resident("VmHWM") - before))
+        pipe.send((result, time.process_time() - start, _mebibytes("VmHWM") - before))
 
 
 class Worker:
@@ -99,7 +100,8 @@ class Worker:
 
 
 def outcomes(function, items, seconds, megabytes, stderr=None):
-    """The outcome of each item, in order. `seconds` and `megabytes` (of address space) are the limits of one."""
+    """The outcome of each item, in order. `seconds` and `megabytes` (of address space beyond what the worker
+    begins with) are the limits of one."""
     worker = Worker(function, seconds, megabytes, stderr)
     try:
         for item in items:
