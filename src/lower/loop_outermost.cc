@@ -108,6 +108,8 @@ Result<LoweredNode> RegionLowering::lower_outermost(const Node& n) {
   loop::StmtPtr body = stream_large(out.finish(), escaping, target_.l2_bytes, ctx_);
   low.kernels.push_back(make_kernel(ctx_, n, "loop_" + symbol_name(n), params_, args_, std::move(body)));
   low.kernels.back().function.faults = faults_;
+  for (SymbolId s : loop::free_symbols(low.kernels.back().function))
+    if (bounds_.binds(s)) return not_native(n, "a size that an iteration decides is needed where none has run");
   low.temporaries = temporaries_;
   return low;
 }

@@ -165,3 +165,19 @@ def test_checked_runs_give_the_same(bert_exe):
     feed = {"ids": ids, "mask": np.ones((2, 5), np.int64)}
     for name, value in bert_exe.run(feed).items():
         assert exe.run(feed)[name].tobytes() == value.tobytes()
+
+
+@pytest.mark.parametrize("level", [0, 3])
+def test_a_scan_value_whose_size_its_state_decides(level):
+    body = helper.make_graph(
+        [helper.make_node("Add", ["before", "row"], ["after"]), helper.make_node("Identity", ["after"], ["seen"])], "body",
+        [info("before", F32, ["k"]), info("row", F32, [2])], [info("after", F32, ["k"]), info("seen", F32, ["k"])])
+    g = models.Graph()
+    g.nodes.append(helper.make_node("Scan", ["start", "x"], ["last", "all"], num_scan_inputs=1, body=body))
+    model = g.model([("start", F32, ["m"]), ("x", F32, [3, 2])], [("last", F32, None), ("all", F32, None)], opset=11)
+    exe = pliant.compile(model, opt_level=level)
+    x = np.arange(6, dtype=np.float32).reshape(3, 2)
+    for start in (np.array([1, 2], np.float32), np.array([5], np.float32)):
+        got = exe.run({"start": start, "x": x})
+        np.testing.assert_array_equal(got["all"], start + np.cumsum(x, 0))
+        np.testing.assert_array_equal(got["last"], got["all"][-1])

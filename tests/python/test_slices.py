@@ -135,3 +135,13 @@ def test_the_first_bad_index_is_named(shape):
     with pytest.raises(pliant.Error, match="index -10 is out of range"):
         exe.run({"x": x, "i": bad})
     assert exe.run({"x": x, "i": np.zeros((shape[0], 0), np.int64)})["y"].shape == (shape[0], 0)
+
+
+@pytest.mark.parametrize("rank", [0, 2])
+def test_bounds_and_axes_are_vectors(rank):
+    for wrong in ("s", "a"):
+        g = Graph()
+        g("Slice", "x", "s", "e", "a", name="y")
+        infos = [("x", F32, ["n", "m"])] + [(name, I64, ["k"] * rank if name == wrong else [1]) for name in "sea"]
+        with pytest.raises(pliant.CompileError, match="must be a vector"):
+            pliant.compile(g.model(infos, [("y", F32, None)]))

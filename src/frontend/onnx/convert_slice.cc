@@ -97,6 +97,10 @@ Positions positions_of(Conversion& c, Dim start, Dim end, Dim step, Dim n) {
 
 // Bounds that are known tensors of unknown length, or whose axes or steps are not constant.
 Result<Values> slice_at_run_time(Conversion& c) {
+  for (size_t k = 1; k < 5; ++k)
+    if (c.has(k) && c.rank(k) != 1)
+      return c.fail("wrong-rank",
+                    "input " + std::to_string(k) + " must be a vector but has " + std::to_string(c.rank(k)) + " axes");
   ValueId axes = kNoValue;
   if (c.has(3)) {
     axes = TRY(c.cast(c.in(3), DType::I64));
