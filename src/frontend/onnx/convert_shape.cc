@@ -1,6 +1,7 @@
 // Operators that change or read shapes, and constants.
 #include <algorithm>
 
+#include "artifact/file.h"
 #include "frontend/onnx/data_axes.h"
 #include "frontend/onnx/direct.h"
 #include "frontend/onnx/fold.h"
@@ -93,6 +94,9 @@ Result<std::vector<Dim>> reshape_sizes(Conversion& c, const graph::Shape& from, 
 
 Result<Values> reshape(Conversion& c) {
   std::vector<Dim> wanted = TRY(c.dims(1, "the new shape", {.expected = c.declared_rank(0)}));
+  if (wanted.size() > artifact::kMaxRank)
+    return c.fail("unsupported-shape", "the new shape has " + std::to_string(wanted.size()) + " axes, but at most " +
+                                           std::to_string(artifact::kMaxRank) + " are supported");
   int64_t unknown = std::count_if(wanted.begin(), wanted.end(), [](Dim d) { return d.is_const(-1); });
   if (unknown > 1) return c.fail("shape-mismatch", "the new shape has more than one size to infer");
   for (size_t i = 0; i < wanted.size(); ++i) {
