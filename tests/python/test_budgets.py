@@ -304,11 +304,3 @@ def test_unsqueezed_and_reduced_along_axes_from_inputs():
 def test_a_new_shape_has_a_most_rank():
     with pytest.raises(pliant.CompileError, match="60 axes"):
         compiled(one("Reshape", [("x", F32, ["n"]), ("shape", I64, [60])]))
-
-
-@pytest.mark.parametrize("which", [1, 2, 3, 4])
-def test_a_slice_takes_vectors(which):
-    inputs = [("x", F32, ["n", "m"])] + [(name, I64, [2]) for name in ("starts", "ends", "axes", "steps")]
-    inputs[which] = (*inputs[which][:2], [])
-    with pytest.raises(pliant.CompileError, match="must be a vector"):
-        compiled(one("Slice", inputs))

@@ -97,10 +97,6 @@ Positions positions_of(Conversion& c, Dim start, Dim end, Dim step, Dim n) {
 
 // Bounds that are known tensors of unknown length, or whose axes or steps are not constant.
 Result<Values> slice_at_run_time(Conversion& c) {
-  for (size_t i = 1; i < c.input_count(); ++i)
-    if (c.has(i) && c.rank(i) != 1)
-      return c.fail("shape-mismatch",
-                    "'" + c.value(i).name + "' must be a vector but has rank " + std::to_string(c.rank(i)));
   for (size_t k = 1; k < 5; ++k)
     if (c.has(k) && c.rank(k) != 1)
       return c.fail("wrong-rank",
