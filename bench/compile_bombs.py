@@ -436,6 +436,15 @@ def transposed_wide_strides():
     return finish(g, y, (("x", F32, ["n", 8, "h", "w"]),))
 
 
+# What every recurrent layer takes, each size open.
+RECURRENT = (
+    ("x", F32, ["s", "b", "i"]),
+    ("w", F32, ["d", "g", "i2"]),
+    ("r", F32, ["d2", "g2", "h0"]),
+    ("b", F32, ["d3", "g3"]),
+)
+
+
 @bomb
 def gru_of_custom_activations():
     g = Graph()
@@ -460,10 +469,7 @@ def gru_of_custom_activations():
         g,
         y,
         [
-            ("x", F32, ["s", "b", "i"]),
-            ("w", F32, ["d", "g", "i2"]),
-            ("r", F32, ["d2", "g2", "h0"]),
-            ("b", F32, ["d3", "g3"]),
+            *RECURRENT,
             ("lengths", TensorProto.INT32, ["b2"]),
             ("h", F32, ["d4", "b4", "h4"]),
         ],
@@ -496,10 +502,7 @@ def lstm_of_custom_activations():
         g,
         y,
         [
-            ("x", F32, ["s", "b", "i"]),
-            ("w", F32, ["d", "g", "i2"]),
-            ("r", F32, ["d2", "g2", "h0"]),
-            ("b", F32, ["d3", "g3"]),
+            *RECURRENT,
             ("h", F32, ["d4", "b4", "h4"]),
             ("c", F32, ["d5", "b5", "h5"]),
             ("p", F32, ["d6", "p6"]),

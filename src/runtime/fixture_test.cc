@@ -218,6 +218,26 @@ Program nonzero_program() {
   return p;
 }
 
+Program scratch_program(std::vector<Int> pieces) {
+  Program p = empty_program();
+  p.slot_count = p.key_slots = 1;
+  p.slot_names = {"n"};
+  p.inputs = {tensor("x", DType::U8, {symbol("n", 0)})};
+  p.outputs = {tensor("y", DType::I64, {symbol("n", 0)})};
+  p.binds = {bind_axis(0, 0, 0, "n")};
+  p.kernels = {{"sum", offset_of(Kernel::SumWithScratch), {}}};
+  CallDesc call;
+  call.args = {output(0)};
+  call.ints = {imm(100)};
+  call.tasks = slot(0);
+  call.work = imm(1 << 30);
+  call.scratch = std::move(pieces);
+  call.where = "node \"s\"";
+  p.calls = {call};
+  p.code = {instr(Opcode::Call, 0), instr(Opcode::Return)};
+  return p;
+}
+
 std::vector<std::byte> file_of(const Program& program, const std::vector<std::vector<std::byte>>& constants) {
   Variant v{program, {constants.begin(), constants.end()}};
   seal(v.program.image);

@@ -40,6 +40,9 @@ inline Instr instr(Opcode op, uint32_t a = 0, uint32_t b = 0, uint32_t c = 0) { 
 Program add_chain(int steps);
 // y[count] = the positions of the nonzero elements of x: f32[n].
 Program nonzero_program();
+// y[n] by a kernel of n tasks, each of which adds up 100 numbers that it keeps in pieces of scratch memory of these bytes;
+// x: u8[n] gives n.
+Program scratch_program(std::vector<Int> pieces);
 
 std::vector<std::byte> file_of(const Program& program, const std::vector<std::vector<std::byte>>& constants = {});
 

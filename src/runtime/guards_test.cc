@@ -78,22 +78,7 @@ TEST(guards, tensors_of_lists_have_zones_behind_them) {
 }
 
 TEST(guards, pieces_of_scratch_memory_lie_apart) {
-  Program p = empty_program();
-  p.slot_count = p.key_slots = 1;
-  p.slot_names = {"n"};
-  p.inputs = {tensor("x", DType::U8, {symbol("n", 0)})};
-  p.outputs = {tensor("y", DType::I64, {symbol("n", 0)})};
-  p.binds = {bind_axis(0, 0, 0, "n")};
-  p.kernels = {{"sum", offset_of(Kernel::SumWithScratch), {}}};
-  CallDesc call;
-  call.args = {output(0)};
-  call.ints = {imm(100)};
-  call.tasks = slot(0);
-  call.work = imm(1 << 30);
-  call.scratch = {imm(800), imm(64)};
-  call.where = "node \"s\"";
-  p.calls = {call};
-  p.code = {instr(Opcode::Call, 0), instr(Opcode::Return)};
+  Program p = scratch_program({imm(800), imm(64)});
   const std::vector<uint8_t> x(500);
   const int64_t shape[] = {500};
   const pliant_input in = {"x", x.data(), PLIANT_U8, 1, shape};

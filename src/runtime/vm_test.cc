@@ -245,21 +245,7 @@ TEST(vm, a_kernel_with_much_work_stops_between_its_tasks) {
 }
 
 TEST(vm, each_thread_has_its_scratch) {
-  Program p = empty_program();
-  p.slot_count = p.key_slots = 1;
-  p.slot_names = {"n"};
-  p.inputs = {tensor("x", DType::U8, {symbol("n", 0)})};
-  p.outputs = {tensor("y", DType::I64, {symbol("n", 0)})};
-  p.binds = {bind_axis(0, 0, 0, "n")};
-  p.kernels = {{"sum", offset_of(Kernel::SumWithScratch), {}}};
-  CallDesc call;
-  call.args = {output(0)};
-  call.ints = {imm(100)};
-  call.tasks = slot(0);
-  call.work = imm(1 << 30);
-  call.scratch = {imm(800)};
-  p.calls = {call};
-  p.code = {instr(Opcode::Call, 0), instr(Opcode::Return)};
+  const Program p = scratch_program({imm(800)});
   const ModelPtr model = load(p, 4);
   const std::vector<uint8_t> x(5000);
   const int64_t shape[] = {5000};

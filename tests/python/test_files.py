@@ -21,16 +21,9 @@ from test_cli import TOOL, tool
 
 
 @pytest.fixture(scope="module")
-def mlp_file(tmp_path_factory):
-    path = tmp_path_factory.mktemp("mlp") / "mlp.onnx"
-    path.write_bytes(models.mlp().SerializeToString())
-    return path
-
-
-@pytest.fixture(scope="module")
-def artifact(mlp_file):
-    path = mlp_file.parent / "mlp.pliant"
-    tool("compile", mlp_file, "-o", path)
+def artifact(mlp, tmp_path_factory):
+    path = tmp_path_factory.mktemp("artifact") / "mlp.pliant"
+    tool("compile", mlp, "-o", path)
     return path.read_bytes()
 
 
@@ -40,41 +33,41 @@ def names_in(folder):
 
 # ---- where the tool writes to
 
-def test_devices_are_written_to_and_not_replaced(mlp_file):
+def test_devices_are_written_to_and_not_replaced(mlp):
     before = os.stat("/dev/null")
-    tool("compile", mlp_file, "-o", "/dev/null")
+    tool("compile", mlp, "-o", "/dev/null")
     after = os.stat("/dev/null")
     assert stat.S_ISCHR(after.st_mode) and (before.st_ino, before.st_rdev) == (after.st_ino, after.st_rdev)
 
 
-def test_links_are_followed(mlp_file, artifact, tmp_path):
+def test_links_are_followed(mlp, artifact, tmp_path):
     (tmp_path / "far").mkdir()
     (tmp_path / "far" / "real").write_bytes(b"old")
     os.symlink("far/real", tmp_path / "link")
     os.symlink(tmp_path / "far" / "new", tmp_path / "dangling")
     for name, target in (("link", "real"), ("dangling", "new")):
-        tool("compile", mlp_file, "-o", tmp_path / name)
+        tool("compile", mlp, "-o", tmp_path / name)
         assert os.path.islink(tmp_path / name)
         assert (tmp_path / "far" / target).read_bytes() == artifact
     assert names_in(tmp_path / "far") == ["new", "real"]
     os.symlink("circle", tmp_path / "circle")
-    assert "symbolic links" in tool("compile", mlp_file, "-o", tmp_path / "circle", status=1)
+    assert "symbolic links" in tool("compile", mlp, "-o", tmp_path / "circle", status=1)
 
 
-def test_standard_output(mlp_file, artifact, tmp_path):
+def test_standard_output(mlp, artifact, tmp_path):
     for name in ("-", "/dev/stdout"):
-        done = subprocess.run([TOOL, "compile", str(mlp_file), "-o", name], capture_output=True, cwd=tmp_path)
+        done = subprocess.run([TOOL, "compile", str(mlp), "-o", name], capture_output=True, cwd=tmp_path)
         assert done.returncode == 0 and done.stdout[:len(artifact)] == artifact
         if name == "-":
             assert done.stdout == artifact and b"precision fp32" in done.stderr
     with open(tmp_path / "redirected", "wb") as f:
-        assert subprocess.run([TOOL, "compile", str(mlp_file), "-o", "-"], stdout=f, stderr=subprocess.DEVNULL).returncode == 0
+        assert subprocess.run([TOOL, "compile", str(mlp), "-o", "-"], stdout=f, stderr=subprocess.DEVNULL).returncode == 0
     assert (tmp_path / "redirected").read_bytes() == artifact
     assert names_in(tmp_path) == ["redirected"]
 
 
 @pytest.mark.parametrize("reader_first", [True, False])
-def test_pipes_are_written_into(mlp_file, artifact, tmp_path, reader_first):
+def test_pipes_are_written_into(mlp, artifact, tmp_path, reader_first):
     os.mkfifo(tmp_path / "pipe")
     got = []
 
@@ -84,7 +77,7 @@ def test_pipes_are_written_into(mlp_file, artifact, tmp_path, reader_first):
         got.append((tmp_path / "pipe").read_bytes())
     reader = threading.Thread(target=read)
     reader.start()
-    tool("compile", mlp_file, "-o", tmp_path / "pipe")
+    tool("compile", mlp, "-o", tmp_path / "pipe")
     reader.join()
     assert got == [artifact] and stat.S_ISFIFO(os.stat(tmp_path / "pipe").st_mode)
 
@@ -105,34 +98,34 @@ def test_what_cannot_be_written_is_refused_before_the_work(tmp_path):
     assert (tmp_path / "file").read_bytes() == b"x"
 
 
-def test_folders_that_cannot_be_made(mlp_file, tmp_path):
+def test_folders_that_cannot_be_made(mlp, tmp_path):
     (tmp_path / "file").write_bytes(b"x")
-    text = tool("compile", mlp_file, "-o", tmp_path / "m", "--dump", tmp_path / "file" / "dump", status=1)
+    text = tool("compile", mlp, "-o", tmp_path / "m", "--dump", tmp_path / "file" / "dump", status=1)
     assert "Not a directory" in text and "[file]" in text
     with pytest.raises(pliant.Error, match="Not a directory"):
-        pliant.compile(mlp_file, dump_dir=tmp_path / "file")
+        pliant.compile(mlp, dump_dir=tmp_path / "file")
     assert names_in(tmp_path) == ["file"]
 
 
-def test_permissions_stay(mlp_file, tmp_path):
+def test_permissions_stay(mlp, tmp_path):
     (tmp_path / "m").write_bytes(b"old")
     os.chmod(tmp_path / "m", 0o640)
-    tool("compile", mlp_file, "-o", tmp_path / "m")
+    tool("compile", mlp, "-o", tmp_path / "m")
     assert stat.S_IMODE(os.stat(tmp_path / "m").st_mode) == 0o640
     umask = os.umask(0o027)
     try:
-        tool("compile", mlp_file, "-o", tmp_path / "new")
+        tool("compile", mlp, "-o", tmp_path / "new")
     finally:
         os.umask(umask)
     assert stat.S_IMODE(os.stat(tmp_path / "new").st_mode) == 0o640
 
 
-def test_a_file_that_may_not_be_written_stays(mlp_file, tmp_path):
+def test_a_file_that_may_not_be_written_stays(mlp, tmp_path):
     if os.geteuid() == 0:
         pytest.skip("the superuser may write to everything")
     (tmp_path / "m").write_bytes(b"old")
     os.chmod(tmp_path / "m", 0o444)
-    assert "Permission denied" in tool("compile", mlp_file, "-o", tmp_path / "m", status=1)
+    assert "Permission denied" in tool("compile", mlp, "-o", tmp_path / "m", status=1)
     assert (tmp_path / "m").read_bytes() == b"old"
 
 
@@ -140,14 +133,14 @@ def limited(kind, value):
     return lambda: resource.setrlimit(kind, (value, value))
 
 
-def test_a_full_disk_leaves_nothing(mlp_file, artifact, tmp_path):
+def test_a_full_disk_leaves_nothing(mlp, artifact, tmp_path):
     (tmp_path / "m").write_bytes(b"old")
-    done = subprocess.run([TOOL, "compile", str(mlp_file), "-o", str(tmp_path / "m")], capture_output=True, text=True,
+    done = subprocess.run([TOOL, "compile", str(mlp), "-o", str(tmp_path / "m")], capture_output=True, text=True,
                           preexec_fn=limited(resource.RLIMIT_FSIZE, len(artifact) // 2))
     assert done.returncode == 1 and "File too large" in done.stderr
     assert names_in(tmp_path) == ["m"] and (tmp_path / "m").read_bytes() == b"old"
     if os.path.exists("/dev/full"):
-        assert "No space left" in tool("compile", mlp_file, "-o", "/dev/full", status=1)
+        assert "No space left" in tool("compile", mlp, "-o", "/dev/full", status=1)
 
 
 SLOW = """<ir_version: 8, opset_import: ["" : 18]>
