@@ -148,7 +148,8 @@ Near nearest(expr::Context& ctx, const Nest& nest, const std::vector<Offset>& of
   for (size_t j = last - 1; j-- > 0;) {
     const Scalar free = expr::equal(n.extent, one);
     for (size_t k = 0; k < offsets.size(); ++k)
-      n.strides[k] = lets.add("stride", select(free, offsets[k].strides[j], n.strides[k]), 0, expr::kNoLimit);
+      // Of either sign: only along the innermost loop are steps proved.
+      n.strides[k] = lets.add("stride", select(free, offsets[k].strides[j], n.strides[k]), INT64_MIN, expr::kNoLimit);
     n.others[j] = lets.add("others", select(free, one, m.extents[j]), 1, expr::kNoLimit);
     n.extent = lets.add("near", select(free, m.extents[j], n.extent), 1, expr::kNoLimit);
   }

@@ -145,3 +145,18 @@ def test_bounds_and_axes_are_vectors(rank):
         infos = [("x", F32, ["n", "m"])] + [(name, I64, ["k"] * rank if name == wrong else [1]) for name in "sea"]
         with pytest.raises(pliant.CompileError, match="must be a vector"):
             pliant.compile(g.model(infos, [("y", F32, None)]))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_reversed_outer_axes_beside_what_broadcasts(axis):
+    g = Graph()
+    bounds = (g.constant(np.array([v])) for v in (-1, -(2**62), axis, -1))
+    g("Add", g("Slice", "x", *bounds), "z", name="y")
+    exe = pliant.compile(g.model([("x", F32, ["a", "b", "c"]), ("z", F32, ["d", "e", "f"])], [("y", F32, None)]),
+                         check_memory=True)
+    rng = np.random.default_rng(axis)
+    for shape in ((0, 2, 3), (1, 1, 1), (3, 2, 17), (7, 5, 1), (3, 0, 4), (2, 5, 33)):
+        x = rng.standard_normal(shape).astype(np.float32)
+        for kept in np.ndindex(2, 2, 2):
+            z = rng.standard_normal([n if k else 1 for n, k in zip(shape, kept)]).astype(np.float32)
+            np.testing.assert_array_equal(exe.run({"x": x, "z": z})["y"], np.flip(x, axis) + z)
