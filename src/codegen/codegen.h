@@ -1,5 +1,6 @@
 // Code generation: loop functions and shape programs to one native image.
 #pragma once
+#include <functional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -32,6 +33,7 @@ struct Options {
   int opt_level = 3;     // 0 to 3: 0 keeps loops scalar and unoptimised, 3 is everything
   int threads = 1;       // for compiling
   std::string dump_dir;  // when set: .ll and .s of each module, and kernels.txt, where each function lies in the text
+  std::function<void(const std::string&)> remark;  // what is done in a slower way than was asked for, where and why
 };
 struct Compiled {
   artifact::NativeImage image;

@@ -1,4 +1,4 @@
-// compile(): legalise, share equal kernels, fill units, generate code in parallel, link.
+// compile(): share equal kernels, loop passes, legalise, fill units, generate code in parallel, link.
 //
 // The result depends only on the kernels: units have a fixed size, are filled in order by one thread (expressions are
 // interned, so the order of building decides the order of terms), and are linked in order. Threads only run LLVM.
@@ -15,7 +15,7 @@
 #include "codegen/codegen.h"
 #include "codegen/fingerprint.h"
 #include "codegen/llvm/backend.h"
-#include "loop/walk.h"
+#include "loop/pass/pass.h"
 
 namespace pliant::codegen {
 
@@ -80,11 +80,13 @@ Result<Compiled> compile(const std::vector<KernelSource>& kernels, const std::ve
     if (is_new) unique.push_back(i);
     number_of[i] = it->second;
   }
+  // At level 0 loops stay scalar.
+  const loop::PassOptions passes{.most_lanes = level == 0 ? 1 : target.vector_bytes, .remark = options.remark};
   std::vector<loop::Function> legal;
   legal.reserve(unique.size());
   for (size_t k : unique) {
     poll_stop();
-    legal.push_back(legalize(*kernels[k].function, ctx, target));
+    legal.push_back(legalize(loop::run_passes(*kernels[k].function, ctx, passes), ctx, target));
   }
 
   std::vector<Unit> units;

@@ -60,7 +60,6 @@ Result<emit::Emitted> build_program(const graph::Module& module, const codegen::
   emit_options.progress = [&](double fraction) { progress("lowering", 0.1 + 0.4 * fraction); };
   emit::Emitted e = TRY(emit::emit(module, target, emit_options));
   TRY(dump_loops(options.dump_dir, e, *module.ctx));
-  if (!options.dump_dir.empty() && !remarks.empty()) TRY(write_file(options.dump_dir + "/remarks.txt", remarks));
   progress("generating code", 0.5);
   std::vector<codegen::KernelSource> kernels;
   for (size_t i = 0; i < e.functions.size(); ++i) kernels.push_back({e.functions[i].get(), e.kernel_ints[i]});
@@ -68,7 +67,9 @@ Result<emit::Emitted> build_program(const graph::Module& module, const codegen::
   code.opt_level = options.opt_level;
   code.threads = allowed_threads(options.threads);
   code.dump_dir = options.dump_dir;
+  code.remark = emit_options.remark;
   codegen::Compiled compiled = TRY(codegen::compile(kernels, e.shapes, *module.ctx, target, code));
+  if (!options.dump_dir.empty() && !remarks.empty()) TRY(write_file(options.dump_dir + "/remarks.txt", remarks));
   e.program.image = std::move(compiled.image);
   for (size_t i = 0; i < e.program.kernels.size(); ++i) e.program.kernels[i].code_offset = compiled.kernel_offsets[i];
   for (size_t i = 0; i < e.program.shape_programs.size(); ++i)

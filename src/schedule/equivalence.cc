@@ -1,184 +1,47 @@
 #include "schedule/equivalence.h"
 
-#include <cmath>
 #include <cstring>
-#include <random>
 
-#include "expr/fold.h"
-#include "loop/scalar_code.h"
-#include "loop/walk.h"
+#include "loop/equivalence.h"
 
 namespace pliant::schedule {
 namespace {
 
-using loop::Buffer;
-using Bindings = std::vector<std::pair<SymbolId, int64_t>>;
+using loop::Array;
 
-struct Array {
-  std::vector<int64_t> shape;
-  std::vector<std::byte> data;
-};
-
-int64_t value_of(Dim d, const Bindings& bindings) {
-  auto v = expr::evaluate(d, [&](SymbolId s) -> std::optional<int64_t> {
-    for (auto& [symbol, value] : bindings)
-      if (symbol == s) return value;
-    return std::nullopt;
-  });
-  PLIANT_CHECK(v) << "the size " << d.str() << " has no value";
-  return *v;
+// Padding elements are NaN, or -1.
+Array packed(const Array& from, const Repack& r, DType t) {
+  auto bytes = static_cast<size_t>(byte_size(t));
+  std::vector<int64_t> cut = from.shape;
+  auto dim = static_cast<size_t>(r.dim);
+  cut[dim] = (from.shape[dim] + r.factor - 1) / r.factor;
+  cut.insert(cut.begin() + r.dim + 1, r.factor);
+  Array to;
+  int64_t count = 1;
+  for (int64_t k : r.order) to.shape.push_back(cut[static_cast<size_t>(k)]);
+  for (int64_t e : to.shape) count *= e;
+  to.data.assign(static_cast<size_t>(count) * bytes, std::byte{0xff});
+  size_t elements = from.data.size() / bytes;
+  for (size_t i = 0; i < elements; ++i) {
+    std::vector<int64_t> index(from.shape.size());
+    for (size_t k = index.size(), rest = i; k-- > 0; rest /= static_cast<size_t>(from.shape[k]))
+      index[k] = static_cast<int64_t>(rest % static_cast<size_t>(from.shape[k]));
+    int64_t whole = index[dim];
+    index[dim] = whole / r.factor;
+    index.insert(index.begin() + r.dim + 1, whole % r.factor);
+    int64_t at = 0;
+    for (size_t k = 0; k < to.shape.size(); ++k) at = at * to.shape[k] + index[static_cast<size_t>(r.order[k])];
+    std::memcpy(&to.data[static_cast<size_t>(at) * bytes], &from.data[i * bytes], bytes);
+  }
+  return to;
 }
-
-class Trial {
- public:
-  Trial(const loop::Function& before, const Schedule& after, uint64_t seed)
-      : before_(before), after_(after), random_(seed) {}
-
-  Status run() {
-    bind();
-    std::vector<Array> inputs;
-    for (const Buffer& b : before_.params) inputs.push_back(random_array(b));
-    std::vector<Array> want = inputs, got = inputs;
-    for (const Repack& r : after_.repacks()) got[r.param] = packed(got[r.param], r, before_.params[r.param].dtype);
-    Status expected = ok();
-    try {
-      expected = execute(before_, want);
-    } catch (const InternalError&) {
-      return ok();
-    }
-    // A second run takes the loops whose order must not matter backwards.
-    std::vector<Array> backwards = got;
-    Status actual = execute(after_.function(), got);
-    if (expected.ok() != actual.ok())
-      return fault(expected.ok() ? "it stops with: " + actual.error().text()
-                                 : "it does not stop with: " + expected.error().text());
-    if (!expected.ok()) return ok();
-    PLIANT_CHECK(execute(reversed(after_.function()), backwards).ok())
-        << "the order of independent loops matters to a check";
-    for (size_t k = 0; k < before_.params.size(); ++k) {
-      if (!before_.params[k].is_output) continue;
-      TRY(compare(before_.params[k], want[k], got[k], ""));
-      TRY(compare(before_.params[k], want[k], backwards[k], ", with parallel and vector loops run backwards"));
-    }
-    return ok();
-  }
-
- private:
-  int64_t pick(int64_t lo, int64_t hi) { return std::uniform_int_distribution<int64_t>(lo, hi)(random_); }
-
-  // One symbol in two is small; the others lie around multiples of usual tiles.
-  void bind() {
-    constexpr int64_t kTiles[] = {4, 6, 8, 12, 14, 16, 28, 32};
-    std::vector<SymbolId> symbols = loop::free_symbols(before_);
-    size_t large = 0;
-    for (SymbolId s : symbols) {
-      const expr::SymbolInfo& info = after_.ctx().info(s);
-      int64_t v = pick(0, 5);
-      if (large < 3 && pick(0, 1)) {
-        ++large;
-        v = kTiles[pick(0, 7)] * pick(1, symbols.size() > 3 ? 1 : 2) + pick(-1, 1);
-      }
-      v = (v + info.multiple_of - 1) / info.multiple_of * info.multiple_of;
-      bindings_.emplace_back(s, std::clamp(v, info.lo, info.hi));
-    }
-  }
-
-  Array random_array(const Buffer& b) {
-    Array a;
-    for (Dim d : b.shape) a.shape.push_back(std::max<int64_t>(0, value_of(d, bindings_)));
-    int64_t last = 0, bytes = byte_size(b.dtype);
-    bool empty = false;
-    auto strides = loop::strides_of(b, after_.ctx());
-    for (size_t k = 0; k < a.shape.size(); ++k) {
-      last += (a.shape[k] - 1) * value_of(strides[k], bindings_);
-      empty |= a.shape[k] == 0;
-    }
-    int64_t count = empty ? 0 : last + 1;
-    a.data.resize(static_cast<size_t>(count * bytes));
-    // Small whole numbers, so that sums of their products are exact in any order.
-    for (int64_t i = 0; i < count; ++i) {
-      int64_t v = is_float(b.dtype) || is_signed_int(b.dtype) ? pick(-3, 3) : pick(0, 3);
-      loop::write_element(&a.data[static_cast<size_t>(i * bytes)], b.dtype, expr::bits_of_int(b.dtype, v));
-    }
-    return a;
-  }
-
-  // Padding elements are NaN, or -1.
-  static Array packed(const Array& from, const Repack& r, DType t) {
-    auto bytes = static_cast<size_t>(byte_size(t));
-    std::vector<int64_t> cut = from.shape;
-    auto dim = static_cast<size_t>(r.dim);
-    cut[dim] = (from.shape[dim] + r.factor - 1) / r.factor;
-    cut.insert(cut.begin() + r.dim + 1, r.factor);
-    Array to;
-    int64_t count = 1;
-    for (int64_t k : r.order) to.shape.push_back(cut[static_cast<size_t>(k)]);
-    for (int64_t e : to.shape) count *= e;
-    to.data.assign(static_cast<size_t>(count) * bytes, std::byte{0xff});
-    size_t elements = from.data.size() / bytes;
-    for (size_t i = 0; i < elements; ++i) {
-      std::vector<int64_t> index(from.shape.size());
-      for (size_t k = index.size(), rest = i; k-- > 0; rest /= static_cast<size_t>(from.shape[k]))
-        index[k] = static_cast<int64_t>(rest % static_cast<size_t>(from.shape[k]));
-      int64_t whole = index[dim];
-      index[dim] = whole / r.factor;
-      index.insert(index.begin() + r.dim + 1, whole % r.factor);
-      int64_t at = 0;
-      for (size_t k = 0; k < to.shape.size(); ++k) at = at * to.shape[k] + index[static_cast<size_t>(r.order[k])];
-      std::memcpy(&to.data[static_cast<size_t>(at) * bytes], &from.data[i * bytes], bytes);
-    }
-    return to;
-  }
-
-  Status execute(const loop::Function& f, std::vector<Array>& arrays) {
-    std::vector<void*> memory;
-    for (Array& a : arrays) memory.push_back(a.data.data());
-    return loop::interpret(f, after_.ctx(), bindings_, memory);
-  }
-
-  loop::Function reversed(loop::Function f) const {
-    f.body = loop::rewrite(f.body, [&](const loop::StmtPtr& s) {
-      if (s->kind != loop::StmtKind::For || (s->for_kind != loop::ForKind::Parallel && s->for_kind != loop::ForKind::Vector))
-        return s;
-      loop::StmtPtr body = loop::substitute(s->body[0], {{s->var, s->extent - 1 - after_.ctx().symbol_dim(s->var)}});
-      return loop::make_for(s->var, s->extent, s->for_kind, body);
-    });
-    return f;
-  }
-
-  Status compare(const Buffer& b, const Array& want, const Array& got, const std::string& how) const {
-    auto bytes = static_cast<size_t>(byte_size(b.dtype));
-    for (size_t i = 0; i * bytes < want.data.size(); ++i) {
-      uint64_t x = loop::read_element(&want.data[i * bytes], b.dtype), y = loop::read_element(&got.data[i * bytes], b.dtype);
-      if (x == y) continue;
-      auto as_double = [&](uint64_t bits) { return std::bit_cast<double>(expr::fold_cast(DType::F64, b.dtype, bits)); };
-      double p = as_double(x), q = as_double(y), tolerance = byte_size(b.dtype) == 2 ? 1e-2 : 1e-5;
-      bool close =
-          is_float(b.dtype) && (p == q || (std::isnan(p) && std::isnan(q)) || std::abs(p - q) <= tolerance * std::abs(p));
-      if (!close)
-        return fault("element " + std::to_string(i) + " of %" + b.name + " is " + std::to_string(q) + " for " +
-                     std::to_string(p) + how);
-    }
-    return ok();
-  }
-
-  Error fault(const std::string& what) const {
-    std::string at;
-    for (auto& [s, v] : bindings_) at += (at.empty() ? "" : ", ") + after_.ctx().info(s).name + "=" + std::to_string(v);
-    return make_error("schedule-equivalence", "kernel \"" + before_.name + "\" at " + at, what);
-  }
-
-  const loop::Function& before_;
-  const Schedule& after_;
-  std::mt19937_64 random_;
-  Bindings bindings_;
-};
 
 }  // namespace
 
 Status check_equivalence(const loop::Function& before, const Schedule& after, uint64_t seed, int rounds) {
-  for (int k = 0; k < rounds; ++k) TRY(Trial(before, after, seed * 1000003 + static_cast<uint64_t>(k)).run());
-  return ok();
+  return loop::check_equivalence(before, after.function(), after.ctx(), seed, rounds, [&](std::vector<Array>& inputs) {
+    for (const Repack& r : after.repacks()) inputs[r.param] = packed(inputs[r.param], r, before.params[r.param].dtype);
+  });
 }
 
 }  // namespace pliant::schedule

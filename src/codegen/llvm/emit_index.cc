@@ -188,7 +188,6 @@ Index Emitter::index_of_atom(const expr::Atom& a) {
       Index x;
       if (lanes_ && a.symbol == lane_var_) {
         x.step = hoist_->constant(1);
-        x.constant = first_lane_;
         return x;
       }
       if (auto it = env_.find(a.symbol); it != env_.end()) return of_uniform(it->second);

@@ -1,7 +1,6 @@
 // Loops, and the symbols that they and Lets bind. A loop runs at least once when entered: a guard before, the test at the
 // end. Looks at the stop flag stand behind what an iteration or a turn does.
 #include "codegen/llvm/emitter.h"
-#include "loop/walk.h"
 
 namespace pliant::codegen {
 
@@ -94,10 +93,7 @@ void Emitter::emit_poll(llvm::BasicBlock* next) {
 }
 
 void Emitter::emit_for(const Stmt& s) {
-  if (s.for_kind == ForKind::Vector && opt_level_ > 0 && !lanes_ && s.extent.is_const() && s.extent.const_value() > 1 &&
-      can_vectorize(s)) {
-    return emit_vector_for(s);
-  }
+  if (s.for_kind == ForKind::Vector) return emit_vector_for(s);
   if (s.for_kind == ForKind::Unroll && opt_level_ > 0 && s.extent.is_const()) {
     for (int64_t i = 0; i < s.extent.const_value(); ++i) bind(s.var, hoist_->constant(i), [&] { emit(s.body[0]); });
     return;
@@ -157,50 +153,15 @@ llvm::BasicBlock* Emitter::stopped_block() {
 }
 
 void Emitter::emit_vector_for(const Stmt& s) {
-  // In pieces of a power of two lanes: other vector types are widened or taken apart by the code generator.
-  const int64_t n = s.extent.const_value();
-  const int64_t widest = 4 * target_.vector_bytes / 4;
-  for (int64_t first = 0; first < n;) {
-    int64_t lanes = widest;
-    while (lanes > n - first) lanes /= 2;
-    if (lanes == 1) {
-      bind(s.var, hoist_->constant(first), [&] { emit(s.body[0]); });
-    } else {
-      lanes_ = lanes;
-      hoist_->set_lanes(lanes);
-      lane_var_ = s.var;
-      first_lane_ = first;
-      clear_memo();
-      emit(s.body[0]);
-      clear_memo();
-      lanes_ = 0;
-      hoist_->set_lanes(0);
-    }
-    first += lanes;
-  }
-}
-
-bool Emitter::can_vectorize(const Stmt& s) const {
-  // A loop inside must run equally often in every lane: its extent must not depend on the lane or on memory that the body
-  // writes.
-  bool possible = true;
-  std::map<loop::BufferId, bool> written;
-  loop::for_each(s.body[0], [&](const Stmt& x) {
-    if (x.kind == StmtKind::Store) written[x.buffer] = true;
-    if (x.kind == StmtKind::Alloc) {
-      written[x.alloc->id] = true;
-      if (x.alloc->scope != loop::Scope::Local) possible = false;
-    }
-    if (x.kind == StmtKind::While || x.kind == StmtKind::Let) possible = false;
-  });
-  loop::for_each(s.body[0], [&](const Stmt& x) {
-    if (x.kind != StmtKind::For) return;
-    if (expr::uses_symbol(x.extent, s.var)) possible = false;
-    for (const Scalar& load : expr::loads_of(expr::make_index(x.extent))) {
-      if (written.count(load->tensor)) possible = false;
-    }
-  });
-  return possible;
+  PLIANT_CHECK(!lanes_) << "vector loop " << ctx_.info(s.var).name << " is inside another one";
+  lanes_ = s.extent.const_value();
+  hoist_->set_lanes(lanes_);
+  lane_var_ = s.var;
+  clear_memo();
+  emit(s.body[0]);
+  clear_memo();
+  lanes_ = 0;
+  hoist_->set_lanes(0);
 }
 
 }  // namespace pliant::codegen

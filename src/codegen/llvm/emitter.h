@@ -1,9 +1,9 @@
 // Loop functions and shape functions to LLVM IR. The input is legal (see codegen/legalize): every Scalar is an operation
 // that the emitter has, or a call of a mathematical function in f64.
 //
-// A Vector loop becomes straight-line code over LLVM vectors of `lanes` elements. Each value is either uniform (one scalar
-// for all lanes) or a vector; uniform operands are splat where they meet vectors. Conditions that differ between lanes
-// become masks. At level 0 Vector loops stay scalar loops.
+// The loop passes (loop/pass/pass.h) have run. A Vector loop becomes straight-line code over LLVM vectors of `lanes`
+// elements. Each value is either uniform (one scalar for all lanes) or a vector; uniform operands are splat where they meet
+// vectors. Conditions that differ between lanes become masks.
 #pragma once
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/MDBuilder.h>
@@ -93,7 +93,6 @@ class Emitter {
   void emit_branch(llvm::Value* cond, const std::function<void()>& then, const std::function<void()>& otherwise = {});
   void emit_alloc(const loop::Stmt& s);
   void emit_check(const loop::Stmt& s);
-  bool can_vectorize(const loop::Stmt& s) const;
   bool needs_some_lane(const loop::StmtPtr& s);
   void bind(expr::SymbolId var, llvm::Value* v, const std::function<void()>& body);
 
@@ -242,7 +241,6 @@ class Emitter {
   std::vector<std::pair<llvm::Instruction*, loop::BufferId>> accesses_;
   int64_t lanes_ = 0;  // of the vector loop being emitted, 0 outside
   expr::SymbolId lane_var_ = 0;
-  int64_t first_lane_ = 0;  // the variable's value in lane 0
   Guard guard_;
   std::vector<unsigned> outer_guards_;  // the ids of the guards, outermost first, `guard_` last
   std::map<std::pair<llvm::Value*, llvm::Value*>, unsigned> guard_ids_;

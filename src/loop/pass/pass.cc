@@ -1,0 +1,16 @@
+#include "loop/pass/pass.h"
+
+namespace pliant::loop {
+
+std::span<const Pass> passes() {
+  static constexpr Pass kPasses[] = {{"vectorize", vectorize}};
+  return kPasses;
+}
+
+Function run_passes(const Function& f, expr::Context& ctx, const PassOptions& options) {
+  Function out = f;
+  for (const Pass& p : passes()) out = p.run(out, ctx, options);
+  return out;
+}
+
+}  // namespace pliant::loop

@@ -1,0 +1,33 @@
+// Passes over loop functions between lowering and the printer of a back end, one a file. Each takes any function that
+// verifies and gives one that verifies, does the same and has the property that its declaration states; the passes behind it
+// keep that property.
+#pragma once
+#include <functional>
+#include <span>
+#include <string>
+
+#include "loop/loop.h"
+
+namespace pliant::loop {
+
+// What the passes know of the machine, and of whom to tell.
+struct PassOptions {
+  int64_t most_lanes = 1;  // of one vector loop, a power of two; 1: no loop becomes vectors
+  // What is done in a slower way than was asked for, and why.
+  std::function<void(const std::string&)> remark;
+};
+
+// vectorize.cc: a Vector loop has a power of two of lanes, at most `most_lanes` and at least two, is in no other one, and
+// its lanes run the same statements: no While, Let or Scratch Alloc is inside, and how often inner loops run is the same for
+// all lanes. Loops of other lengths become several; a loop that cannot be one becomes Serial, with a remark.
+Function vectorize(const Function& f, expr::Context& ctx, const PassOptions& options);
+
+struct Pass {
+  const char* name;
+  Function (*run)(const Function& f, expr::Context& ctx, const PassOptions& options);
+};
+// In the order in which they run.
+std::span<const Pass> passes();
+Function run_passes(const Function& f, expr::Context& ctx, const PassOptions& options);
+
+}  // namespace pliant::loop
