@@ -1,4 +1,6 @@
 // What a body does with a carried value: whether its next value may be written over it, or behind it.
+#include "ops/carried.h"
+
 #include <algorithm>
 
 #include "emit/emitter.h"
@@ -8,27 +10,16 @@ namespace pliant::emit {
 
 namespace {
 
-bool reads(const Node& n, const std::set<ValueId>& values) {
-  auto hit = [&](ValueId v) { return values.count(v) != 0; };
-  if (std::any_of(n.inputs.begin(), n.inputs.end(), hit)) return true;
-  for (const auto& r : n.regions) {
-    if (std::any_of(r->results.begin(), r->results.end(), hit)) return true;
-    for (const Node& inner : r->nodes)
-      if (reads(inner, values)) return true;
-  }
-  return false;
-}
-
 // The position in core.loop `n` of the carried value whose output is `out`, when its initial value is in `old` and nothing
 // else of the node reads what is.
-std::optional<size_t> continues(const Node& n, ValueId out, const std::set<ValueId>& old) {
+std::optional<size_t> continues(const Node& n, ValueId out, const ops::ValueSet& old) {
   if (n.op != "core.loop") return std::nullopt;
   const graph::LoopParts loop = graph::loop_parts(n);
   const auto at = static_cast<size_t>(std::find(n.outputs.begin(), n.outputs.end(), out) - n.outputs.begin());
   if (at >= loop.carried || !old.count(loop.init(n, at))) return std::nullopt;
   Node rest = n;
   rest.inputs[at + 1] = kNoValue;
-  if (reads(rest, old)) return std::nullopt;
+  if (ops::uses_any(rest, old)) return std::nullopt;
   return at;
 }
 
@@ -38,53 +29,29 @@ std::optional<size_t> continues(const Node& n, ValueId out, const std::set<Value
 // node that computes it. With `through_loop` that node is a loop which carries the value on, and it may read it for that.
 bool Emitter::can_overwrite(const graph::LoopParts& loop, size_t k, bool through_loop) const {
   const graph::Region& body = *loop.body;
-  std::set<ValueId> old{body.params[k]};
-  for (const Node& n : body.nodes)
-    if (n.outputs.size() == 1 && !n.inputs.empty() && old.count(n.inputs[0]) && lower::view_of(n, f_, ctx_))
-      old.insert(n.outputs[0]);
-  const ValueId root = root_of(body, loop.next(k));
-  for (ValueId v : body.results)
-    if (old.count(v)) return false;
-  bool computed = false;
-  for (const Node& n : body.nodes) {
-    const bool computes_it = std::find(n.outputs.begin(), n.outputs.end(), root) != n.outputs.end();
-    computed = computed || computes_it;
-    if (computes_it && through_loop) {
-      if (!continues(n, root, old)) return false;
-    } else if (computed && reads(n, old)) {
-      return false;
-    }
-  }
-  return computed;
-}
-
-bool Emitter::appends_to(const Node& n, const graph::Region& r, ValueId param) const {
-  if (n.op != "array.concat" || root_of(r, n.inputs[0]) != param) return false;
-  const graph::Shape& shape = f_.tensor_type(n.outputs[0]).shape;
-  int64_t axis = n.attrs.int_or("axis", 0);
-  if (axis < 0) axis += static_cast<int64_t>(shape.size());
-  return std::all_of(shape.begin(), shape.begin() + axis, [](Dim d) { return d.is_const(1); });
+  ops::ValueSet old{body.params[k]};
+  const ValueId root = ops::source_of(body, loop.next(k));
+  const Node* computing = ops::last_user_computing(
+      body, root, old, [&](const Node& n) { return n.outputs.size() == 1 && lower::view_of(n, f_, ctx_).has_value(); });
+  if (computing == nullptr) return false;
+  return through_loop ? continues(*computing, root, old).has_value() : !ops::uses_any(*computing, old);
 }
 
 // The array.concat that appends to the param of `k` what its yield has more.
 const Node* Emitter::append_of(const graph::LoopParts& loop, size_t k) const {
-  const graph::Region& body = *loop.body;
-  const ValueId root = root_of(body, loop.next(k));
-  for (const Node& n : body.nodes)
-    if (std::find(n.outputs.begin(), n.outputs.end(), root) != n.outputs.end())
-      return appends_to(n, body, body.params[k]) ? &n : nullptr;
-  return nullptr;
+  auto append = ops::append_to(f_, *loop.body, loop.body->params[k], loop.next(k));
+  return append && append->at_end ? append->concat : nullptr;
 }
 
 // Whether value `v` of region `r` is `param`, or `param` with more behind it in some arms of a core.if and as it is in the
 // others. Collects the concats and the values that the core.ifs merge.
 bool Emitter::appends_in_arms(const graph::Region& r, ValueId v, ValueId param, ArmAppends& found) const {
-  v = root_of(r, v);
+  v = ops::source_of(r, v);
   if (v == param) return true;
   for (const Node& n : r.nodes) {
     const auto at = static_cast<size_t>(std::find(n.outputs.begin(), n.outputs.end(), v) - n.outputs.begin());
     if (at == n.outputs.size()) continue;
-    if (appends_to(n, r, param)) {
+    if (auto append = ops::append_to(f_, r, param, v); append && append->at_end) {
       found.concats.push_back({&n, &r});
       return true;
     }
@@ -99,14 +66,14 @@ bool Emitter::appends_in_arms(const graph::Region& r, ValueId v, ValueId param, 
 
 // Whether the yield of `k` comes from a loop in the body that takes the param and does nothing but append to it.
 bool Emitter::appends_inside(const graph::LoopParts& loop, size_t k) const {
-  const ValueId root = root_of(*loop.body, loop.next(k));
+  const ValueId root = ops::source_of(*loop.body, loop.next(k));
   for (const Node& n : loop.body->nodes) {
     auto it = std::find(n.outputs.begin(), n.outputs.end(), root);
     if (it == n.outputs.end() || n.op != "core.loop") continue;
     const graph::LoopParts inner = graph::loop_parts(n);
     const auto at = static_cast<size_t>(it - n.outputs.begin());
     if (at >= inner.carried || graph::diverges(*inner.body)) return false;
-    if (root_of(*loop.body, inner.init(n, at)) != loop.body->params[k]) return false;
+    if (ops::source_of(*loop.body, inner.init(n, at)) != loop.body->params[k]) return false;
     return append_of(inner, at) != nullptr || appends_inside(inner, at);
   }
   return false;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "emit/emitter.h"
-#include "lower/view.h"
+#include "ops/carried.h"
 
 namespace pliant::emit {
 
@@ -25,19 +25,6 @@ struct IfMerge {
   std::vector<Copied> copies;
 };
 
-ValueId Emitter::root_of(const graph::Region& r, ValueId v) const {
-  for (bool found = true; found;) {
-    found = false;
-    for (const Node& n : r.nodes)
-      if (n.outputs.size() == 1 && n.outputs[0] == v && lower::is_whole_view(n)) {
-        v = n.inputs[0];
-        found = true;
-        break;
-      }
-  }
-  return v;
-}
-
 bool Emitter::computes(const graph::Region& r, ValueId v) const {
   return std::any_of(r.nodes.begin(), r.nodes.end(), [&](const Node& n) {
     return n.op != "core.const" && std::find(n.outputs.begin(), n.outputs.end(), v) != n.outputs.end();
@@ -45,7 +32,7 @@ bool Emitter::computes(const graph::Region& r, ValueId v) const {
 }
 
 void Emitter::claim(const graph::Region& r, ValueId v, const Storage& to) {
-  v = root_of(r, v);
+  v = ops::source_of(r, v);
   if (computes(r, v) && !appends_.count(v)) direct_.emplace(v, to);
 }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "emit/loop_state.h"
+#include "ops/carried.h"
 
 namespace pliant::emit {
 
@@ -72,7 +73,7 @@ void Emitter::claim_places(const Node& n, const graph::LoopParts& loop, LoopStat
     if (is_list(body.params[k])) continue;
     const Storage& to = state.carried[k].storage;
     if (can_overwrite(loop, k, true) || (state.carried[k].grows && appends_inside(loop, k)))
-      continued_[root_of(body, loop.next(k))] = to;
+      continued_[ops::source_of(body, loop.next(k))] = to;
     if (!state.carried[k].grows) {
       if (can_overwrite(loop, k, false)) claim(body, loop.next(k), to);
       continue;

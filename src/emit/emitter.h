@@ -135,8 +135,6 @@ class Emitter {
   bool can_overwrite(const graph::LoopParts& loop, size_t k, bool through_loop) const;
   bool appends_inside(const graph::LoopParts& loop, size_t k) const;
   const Node* append_of(const graph::LoopParts& loop, size_t k) const;
-  // Whether node `n` of region `r` is `param` with more behind it, along the outermost axis that counts.
-  bool appends_to(const Node& n, const graph::Region& r, ValueId param) const;
   struct ArmAppends {
     std::vector<std::pair<const Node*, const graph::Region*>> concats;
     std::vector<ValueId> merged;
@@ -155,8 +153,7 @@ class Emitter {
   uint32_t function_index(const Node& n);
   bool emit_append(const Node& n);
   // Lets the values that a region yields be written where they are to lie, when a node of the region computes them and
-  // nothing else has a claim on them. `root_of` follows reshapes to what is computed.
-  ValueId root_of(const graph::Region& r, ValueId v) const;
+  // nothing else has a claim on them.
   bool computes(const graph::Region& r, ValueId v) const;
   void claim(const graph::Region& r, ValueId v, const Storage& to);
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "lower/view.h"
+#include "ops/carried.h"
 #include "te/analysis.h"
 
 namespace pliant::lower {
@@ -12,30 +13,6 @@ namespace pliant::lower {
 using graph::LoopParts;
 using graph::Node;
 using graph::ValueId;
-
-namespace {
-
-bool uses_value(const Node& n, const std::set<ValueId>& values) {
-  for (ValueId v : n.inputs)
-    if (values.count(v)) return true;
-  for (const auto& r : n.regions) {
-    for (ValueId v : r->results)
-      if (values.count(v)) return true;
-    for (const Node& inner : r->nodes)
-      if (uses_value(inner, values)) return true;
-  }
-  return false;
-}
-
-}  // namespace
-
-ValueId RegionLowering::source_of(const graph::Region& r, ValueId v) const {
-  for (size_t i = r.nodes.size(); i-- > 0;) {
-    const Node& n = r.nodes[i];
-    if (n.outputs.size() == 1 && n.outputs[0] == v && is_whole_view(n)) v = n.inputs[0];
-  }
-  return v;
-}
 
 // Whether a node of the region itself computes the value, so that it can be told where to.
 bool RegionLowering::is_computed(const graph::Region& r, ValueId v) const {
@@ -51,48 +28,27 @@ bool RegionLowering::is_computed(const graph::Region& r, ValueId v) const {
 bool RegionLowering::is_better_in_registers(const graph::Region& r, ValueId v) const {
   if (!fits_registers(f_.tensor_type(v).dtype, elements_of(v))) return false;
   int uses = 0;
-  for (ValueId x : r.results) uses += source_of(r, x) == v;
+  for (ValueId x : r.results) uses += ops::source_of(r, x) == v;
   for (const Node& n : r.nodes) {
-    for (ValueId x : n.inputs) uses += x != graph::kNoValue && !is_whole_view(n) && source_of(r, x) == v;
+    for (ValueId x : n.inputs) uses += x != graph::kNoValue && !ops::is_whole_view(n) && ops::source_of(r, x) == v;
     if (n.op != "core.fused")
-      for (const auto& inner : n.regions) uses += inner != nullptr && uses_value(n, {v});
+      for (const auto& inner : n.regions) uses += inner != nullptr && ops::uses_any(n, {v});
   }
   return uses > 1;
-}
-
-// concat(carried, x…) along the outermost axis that is not 1, which is how a carried value grows in place.
-bool RegionLowering::is_append(const graph::Region& r, const Node& n, const Carried& c) const {
-  if (n.op != "array.concat" || n.outputs[0] != c.source || source_of(r, n.inputs[0]) != c.param) return false;
-  const auto& shape = f_.tensor_type(c.source).shape;
-  const auto rank = static_cast<int64_t>(shape.size());
-  const int64_t axis = n.attrs.int_or("axis", 0);
-  for (int64_t a = 0; a < (axis < 0 ? axis + rank : axis); ++a)
-    if (!shape[static_cast<size_t>(a)].is_const(1)) return false;
-  return true;
 }
 
 // The next value may overwrite the present one while it is computed: each element depends on no other element of it, and
 // nothing looks at the present value, or at a value that shares its memory, from then on.
 bool RegionLowering::updates_in_place(const graph::Region& r, const Carried& c) {
-  std::set<ValueId> same{c.param};
-  const Node* producer = nullptr;
-  for (const Node& n : r.nodes) {
-    const bool uses = uses_value(n, same);
-    if (producer && uses) return false;
-    if (!producer && std::find(n.outputs.begin(), n.outputs.end(), c.source) != n.outputs.end()) {
-      if (!is_computed(r, c.source) || n.op == "core.if") return false;
-      const ops::OpDef* op = ops::find_op(n.op);
-      if (n.op != "core.fused" && (!n.regions.empty() || !op || !op->compute)) return false;
-      producer = &n;
-      for (ValueId v : n.inputs)
-        if (v != c.param && same.count(v)) return false;
-    } else if (uses && ((!n.regions.empty() && n.op != "core.fused") || n.op == "array.concat" || view_of(n, f_, ctx_))) {
-      same.insert(n.outputs.begin(), n.outputs.end());
-    }
-  }
-  if (!producer) return false;
-  for (ValueId v : r.results)
-    if (same.count(v)) return false;
+  ops::ValueSet same{c.param};
+  const Node* producer = ops::last_user_computing(r, c.source, same, [&](const Node& n) {
+    return (!n.regions.empty() && n.op != "core.fused") || n.op == "array.concat" || view_of(n, f_, ctx_);
+  });
+  if (!producer || !is_computed(r, c.source) || producer->op == "core.if") return false;
+  const ops::OpDef* op = ops::find_op(producer->op);
+  if (producer->op != "core.fused" && (!producer->regions.empty() || !op || !op->compute)) return false;
+  for (ValueId v : producer->inputs)
+    if (v != c.param && same.count(v)) return false;
   te::Builder builder(ctx_);
   auto defined = ops::define(f_, *producer, builder);
   if (!defined.ok()) return false;
@@ -122,15 +78,14 @@ std::vector<RegionLowering::Carried> RegionLowering::carry(const Node& n, const 
     c.init = parts.init(n, i);
     c.param = r.params[i];
     c.next = diverges ? c.param : parts.next(i);
-    c.source = source_of(r, c.next);
+    c.source = ops::source_of(r, c.next);
     c.output = n.outputs[i];
     c.dtype = f_.tensor_type(c.param).dtype;
     Dim elements = elements_of(c.param);
     const bool keeps_size = elements == elements_of(c.next);
-    const bool appended =
-        std::any_of(r.nodes.begin(), r.nodes.end(), [&](const Node& node) { return is_append(r, node, c); });
+    const auto append = ops::append_to(f_, r, c.param, c.next);
     c.kind = c.source == c.param                               ? Carried::Kind::Same
-             : appended                                        ? Carried::Kind::Append
+             : append && append->at_end                        ? Carried::Kind::Append
              : keeps_size && fits_registers(c.dtype, elements) ? Carried::Kind::Register
              : keeps_size && updates_in_place(r, c)            ? Carried::Kind::InPlace
              : keeps_size && fits_local(c.dtype, elements)     ? Carried::Kind::Register
@@ -213,14 +168,14 @@ void RegionLowering::plan_destinations(const LoopParts& parts, const std::vector
       if (c.kind != Carried::Kind::Append || n.outputs.size() != 1 || n.outputs[0] != c.source) continue;
       Dim at = elements_of(c.param);
       for (size_t k = 1; k < n.inputs.size(); ++k) {
-        ValueId piece = source_of(r, n.inputs[k]);
+        ValueId piece = ops::source_of(r, n.inputs[k]);
         if (is_computed(r, piece) && !is_better_in_registers(r, piece))
           destinations_.emplace(piece, Place{c.base.buffer, c.base.offset + at});
         at = at + elements_of(n.inputs[k]);
       }
     }
   for (size_t i = 0; i < scans.size(); ++i) {
-    ValueId v = source_of(r, parts.scan(i));
+    ValueId v = ops::source_of(r, parts.scan(i));
     if (is_computed(r, v) && !is_better_in_registers(r, v))
       destinations_.emplace(v, Place{scans[i].buffer, scans[i].offset + index * elements_of(v)});
   }

@@ -149,10 +149,7 @@ class RegionLowering {
                        const std::vector<Place>& scans, Block& body);
   Result<std::vector<Place>> place_scans(const graph::Node& n, const graph::LoopParts& parts, Block& out);
   void finish_carried(const Carried& c, Dim count, Block& out);
-  bool is_append(const graph::Region& r, const graph::Node& n, const Carried& c) const;
   bool updates_in_place(const graph::Region& r, const Carried& c);
-  // The value of the region that `v` is the whole of, under another shape.
-  graph::ValueId source_of(const graph::Region& r, graph::ValueId v) const;
   bool is_better_in_registers(const graph::Region& r, graph::ValueId v) const;
   bool is_computed(const graph::Region& r, graph::ValueId v) const;
 

@@ -1,11 +1,11 @@
 #include "lower/view.h"
 
+#include "ops/carried.h"
+
 namespace pliant::lower {
 
-bool is_whole_view(const graph::Node& n) { return n.op == "array.reshape" || n.op == "math.identity"; }
-
 std::optional<View> view_of(const graph::Node& n, const graph::Function& f, expr::Context& ctx) {
-  if (is_whole_view(n)) return View{ctx.constant(0)};
+  if (ops::is_whole_view(n)) return View{ctx.constant(0)};
   if (n.op != "array.slice") return std::nullopt;
   const graph::TensorType& in = f.tensor_type(n.inputs[0]);
   const graph::TensorType& out = f.tensor_type(n.outputs[0]);

@@ -15,8 +15,6 @@ struct View {
 // The output of `n` as a contiguous part of its first input: reshapes, identities, slices of the outermost axis that
 // matters.
 std::optional<View> view_of(const graph::Node& n, const graph::Function& f, expr::Context& ctx);
-// A reshape or identity, by its operator alone.
-bool is_whole_view(const graph::Node& n);
 // The same bytes under another shape of constant sizes; null when a size is symbolic.
 graph::ConstantPtr with_shape(const graph::ConstantPtr& c, const graph::TensorType& t);
 

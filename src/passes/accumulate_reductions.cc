@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ops/carried.h"
 #include "ops/control.h"
 #include "passes/pass.h"
 #include "passes/rewrite/known.h"
@@ -116,12 +117,12 @@ class Accumulator {
   std::optional<std::vector<ValueId>> pieces_of(size_t k) const {
     if (k >= parts_.carried) return std::vector<ValueId>{parts_.scan(k - parts_.carried)};
     const ValueId param = body_->params[k], next = parts_.next(k);
-    auto concat = std::find_if(body_->nodes.begin(), body_->nodes.end(), [&](const Node& n) {
-      return n.op == "array.concat" && n.outputs[0] == next && n.inputs[0] == param && n.attrs.int_or("axis", 0) == 0;
-    });
-    if (concat == body_->nodes.end()) return std::nullopt;
-    if (std::count(concat->inputs.begin(), concat->inputs.end(), param) != 1) return std::nullopt;
-    return std::vector<ValueId>(concat->inputs.begin() + 1, concat->inputs.end());
+    const auto append = ops::append_to(sweep_.builder().peek(), *body_, param, next);
+    if (!append || append->axis != 0) return std::nullopt;
+    const std::vector<ValueId>& inputs = append->concat->inputs;
+    const bool is_plain = append->concat->outputs[0] == next && inputs[0] == param;
+    if (!is_plain || std::count(inputs.begin(), inputs.end(), param) != 1) return std::nullopt;
+    return std::vector<ValueId>(inputs.begin() + 1, inputs.end());
   }
 
   // The sizes of a row of output `k`.

@@ -17,13 +17,6 @@
 namespace pliant::passes {
 namespace {
 
-bool is_elementwise(const std::string& op) {
-  for (const char* name : {"math.add", "math.sub", "math.mul", "math.div", "math.neg", "math.abs", "math.cast", "math.tanh",
-                           "math.sigmoid", "math.exp", "nn.relu", "math.identity"})
-    if (op == name) return true;
-  return false;
-}
-
 // Works on one loop. Outer nodes are appended as they turn out to be needed; what is not used in the end is dead.
 class Batcher {
  public:
@@ -44,7 +37,7 @@ class Batcher {
     const Region& body = *parts_.body;
     for (const Node& n : body.nodes) {
       if (n.outputs.size() != 1 || n.inputs.size() > 2 || !n.regions.empty()) continue;
-      bool moves = n.op == "nn.matmul" || (is_elementwise(n.op) && continues_product(n));
+      bool moves = n.op == "nn.matmul" || (continues_product(n) && TRY(is_mapped(n)));
       if (!moves) continue;
       if (auto all = TRY(lift(n.outputs[0]))) moved_.emplace(n.outputs[0], *all);
     }
@@ -60,6 +53,11 @@ class Batcher {
     LocPtr check;
   };
   using Lifted = std::optional<Batch>;
+
+  Result<bool> is_mapped(const Node& n) {
+    const Function& f = sweep_.builder().peek();
+    return TRY(is_elementwise(f, n, sweep_.ctx())) && TRY(fault_of(f, n, sweep_.ctx())) == Fault::Never;
+  }
 
   void count_uses(const Node& n) {
     for (ValueId v : n.inputs)
@@ -116,7 +114,7 @@ class Batcher {
     if (n.op == "array.slice") return lift_slice(n);
     if (n.op == "array.gather") return lift_gather(n);
     if (n.op == "nn.matmul") return lift_matmul(n);
-    if (is_elementwise(n.op)) return lift_elementwise(n);
+    if (TRY(is_mapped(n))) return lift_elementwise(n);
     if (n.op != "array.reshape" && n.op != "array.transpose") return Lifted();
     Lifted x = TRY(lift(n.inputs[0]));
     if (!x) return Lifted();

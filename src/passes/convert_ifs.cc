@@ -11,6 +11,7 @@
 //     }
 #include <algorithm>
 
+#include "passes/groups/node_facts.h"
 #include "passes/pass.h"
 #include "passes/rewrite/region_facts.h"
 #include "passes/rewrite/sweep.h"
@@ -52,7 +53,7 @@ class Converter {
     for (const Node& n : r.nodes) {
       bool small =
           n.regions.empty() && std::all_of(n.outputs.begin(), n.outputs.end(), [&](ValueId v) { return is_small(v); });
-      if (!small || !is_elementwise(n) || TRY(fault_of(sweep_.builder().peek(), n, sweep_.ctx())) != Fault::Never)
+      if (!small || !TRY(is_cheap(n)) || TRY(fault_of(sweep_.builder().peek(), n, sweep_.ctx())) != Fault::Never)
         return false;
     }
     for (size_t i = 0; i < r.results.size(); ++i)
@@ -60,8 +61,14 @@ class Converter {
     return true;
   }
 
-  static bool is_elementwise(const Node& n) {
-    return n.op == "core.const" || n.op == "array.reshape" || n.op == "array.from_dims" || n.op.starts_with("math.");
+  // A constant, or one loop over the elements that becomes part of the kernel around it.
+  Result<bool> is_cheap(const Node& n) const {
+    if (n.op == "core.const") return true;
+    const NodeFacts facts = TRY(facts_of(sweep_.builder().peek(), n, sweep_.ctx()));
+    if (facts.kind == GroupKind::View) return true;
+    return facts.kind == GroupKind::Map && std::all_of(facts.stages.begin(), facts.stages.end(), [](const te::Tensor& t) {
+             return te::is_elementwise(*t) || t->reads.empty();
+           });
   }
 
   bool is_small(ValueId v) const {

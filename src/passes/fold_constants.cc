@@ -18,21 +18,13 @@
 namespace pliant::passes {
 namespace {
 
-// Of the ops that repeat elements, a result may have so many bytes; of all others so many, or four times those of the inputs
+// Of nodes that repeat elements, a result may have so many bytes; of all others so many, or four times those of the inputs
 // (integer weights become floats).
 constexpr int64_t kMostRepeatedBytes = 4096;
 constexpr int64_t kMostBytes = 1 << 20;
 constexpr int64_t kMostGrowth = 4;
 // The reference evaluator takes about a hundred nanoseconds an element.
 constexpr int64_t kMostEvaluatedBytes = 16 << 20;
-
-bool repeats_elements(const std::string& op) {
-  for (const char* name : {"array.expand", "array.tile", "array.full", "array.iota", "array.range", "array.eye",
-                           "array.one_hot", "array.pad", "array.window", "array.mel_weights", "array.resize"}) {
-    if (op == name) return true;
-  }
-  return false;
-}
 
 // A sequence of random numbers is not a constant to its reader, and what a fused group or a control node holds is not looked
 // at.
@@ -95,7 +87,7 @@ class Folder {
       if (inputs.back()) input_bytes += static_cast<int64_t>(inputs.back()->bytes);
     }
     auto bytes = output_bytes(sweep_, n);
-    if (!bytes || *bytes > limit(n, input_bytes)) return Sweep::Action::Keep;
+    if (!bytes || *bytes > TRY(limit(n, input_bytes))) return Sweep::Action::Keep;
     std::vector<ConstantPtr> outputs = moved(n, inputs);
     if (outputs.empty()) {
       if (std::max(*bytes, input_bytes) > kMostEvaluatedBytes) return Sweep::Action::Keep;
@@ -106,8 +98,8 @@ class Folder {
     return Sweep::Action::Drop;
   }
 
-  static int64_t limit(const Node& n, int64_t input_bytes) {
-    if (repeats_elements(n.op)) return std::max(kMostRepeatedBytes, input_bytes);
+  Result<int64_t> limit(const Node& n, int64_t input_bytes) {
+    if (TRY(repeats_elements(sweep_.builder().peek(), n, sweep_.ctx()))) return std::max(kMostRepeatedBytes, input_bytes);
     return std::max(kMostBytes, kMostGrowth * input_bytes);
   }
 

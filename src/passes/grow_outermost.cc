@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ops/carried.h"
 #include "ops/op.h"
 #include "passes/pass.h"
 #include "passes/rewrite/liveness.h"
@@ -70,21 +71,12 @@ class Turner {
   void find() {
     for (size_t i = 0; i < parts_.carried; ++i) {
       ValueId param = parts_.body->params[i], next = parts_.next(i);
-      for (const Node& n : parts_.body->nodes) {
-        if (n.op != "array.concat" || n.outputs[0] != next || n.inputs[0] != param) continue;
-        auto rank = static_cast<int64_t>(sweep_.shape(param).size());
-        int64_t axis = n.attrs.int_or("axis", 0);
-        if (axis < 0) axis += rank;
-        bool one = std::count(n.inputs.begin(), n.inputs.end(), param) == 1;
-        if (one && grows_inside(sweep_.shape(param), static_cast<size_t>(axis)))
-          growths_.push_back({i, static_cast<size_t>(axis), &n});
-      }
+      const auto append = ops::append_to(sweep_.builder().peek(), *parts_.body, param, next);
+      if (!append || append->at_end) continue;
+      const Node& n = *append->concat;
+      const bool is_plain = n.outputs[0] == next && n.inputs[0] == param;
+      if (is_plain && std::count(n.inputs.begin(), n.inputs.end(), param) == 1) growths_.push_back({i, append->axis, &n});
     }
-  }
-
-  // Some axis before the one that grows has more than one element: axes of one element change nothing in memory.
-  bool grows_inside(const Shape& shape, size_t axis) const {
-    return std::any_of(shape.begin(), shape.begin() + static_cast<ptrdiff_t>(axis), [](Dim d) { return !d.is_const(1); });
   }
 
   static Type turned(const Type& t, const std::vector<int64_t>& perm) {

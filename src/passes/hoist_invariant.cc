@@ -23,11 +23,6 @@ namespace {
 // the loop may have no iteration.
 constexpr int64_t kMostGrowth = 1024, kSmallResult = int64_t{1} << 20;
 
-// Cheaper in each reader than as a tensor of its own.
-bool repeats_elements(const std::string& op) {
-  return op == "array.expand" || op == "array.full" || op == "array.iota" || op == "array.tile" || op == "array.eye";
-}
-
 class Hoister {
  public:
   Hoister(const FunctionPtr& f, expr::Context& ctx) : sweep_(f, ctx, "core.loop") {}
@@ -59,7 +54,7 @@ class Hoister {
       std::unordered_set<ValueId> more(n.outputs.begin(), n.outputs.end());
       inside.merge(more);
     }
-    keep_repeats(body, moves);
+    TRY(keep_repeats(body, moves));
     return apply(loop, body, moves);
   }
 
@@ -106,14 +101,15 @@ class Hoister {
 
   Result<std::optional<Fault>> fault_of(const Node& n) { return passes::fault_of(sweep_.builder().peek(), n, sweep_.ctx()); }
 
-  static void keep_repeats(const Region& body, std::vector<bool>& moves) {
+  Status keep_repeats(const Region& body, std::vector<bool>& moves) {
     for (size_t i = body.nodes.size(); i-- > 0;) {
-      if (!moves[i] || !repeats_elements(body.nodes[i].op)) continue;
+      if (!moves[i] || !TRY(repeats_elements(sweep_.builder().peek(), body.nodes[i], sweep_.ctx()))) continue;
       std::unordered_set<ValueId> mine(body.nodes[i].outputs.begin(), body.nodes[i].outputs.end());
       bool moved_reader = false;
       for (size_t k = i + 1; k < body.nodes.size(); ++k) moved_reader |= moves[k] && uses_any(body.nodes[k], mine);
       moves[i] = moved_reader;
     }
+    return ok();
   }
 
   Result<Sweep::Action> apply(Node& loop, const Region& body, const std::vector<bool>& moves) {

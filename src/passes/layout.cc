@@ -184,7 +184,7 @@ PassDef pass_layout() {
   return {.name = "layout",
           .summary = "runs convolutions and what lies between them channels-last",
           .run = [](const FunctionPtr& f, PassContext& c) -> Result<FunctionPtr> {
-            Assignment assignment = assign_layouts(*f, c.ctx);
+            Assignment assignment = TRY(assign_layouts(*f, c.ctx));
             if (assignment.last.empty()) return f;
             FunctionPtr out = TRY(LayoutRewriter(*f, c.ctx, std::move(assignment)).run());
             return without_dead_nodes(out, c.ctx);

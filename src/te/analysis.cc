@@ -1,5 +1,9 @@
 #include "te/analysis.h"
 
+#include <algorithm>
+
+#include "te/cost.h"
+
 namespace pliant::te {
 
 namespace {
@@ -21,7 +25,53 @@ std::vector<Scalar> all_loads(const TensorDef& t) {
   return out;
 }
 
+bool uses_position(const TensorDef& t, Dim d) {
+  return std::any_of(t.index.begin(), t.index.end(), [&](expr::SymbolId s) { return expr::uses_symbol(d, s); });
+}
+
+// The position on `axis`, or 0 where that has one element, as known only when it runs: the position times what is 0 then.
+bool is_own_or_broadcast(const TensorDef& t, size_t axis, Dim d) {
+  if (d.is_const(0) || own_index(t, axis, d)) return true;
+  const std::optional<Dim> factor = expr::coefficient_of(d, t.index[axis]);
+  return factor && !uses_position(t, *factor) && *factor * t.ctx->symbol_dim(t.index[axis]) == d;
+}
+
+bool has_one_element(const TensorDef& t) {
+  return std::all_of(t.shape.begin(), t.shape.end(), [](Dim d) { return d.is_const(1); });
+}
+
+bool is_placed(const TensorDef& t, Scalar s) {
+  switch (s->kind) {
+    case expr::ScalarKind::Const:
+    case expr::ScalarKind::Index: return true;
+    case expr::ScalarKind::Load: return expr::loads_of(s).size() == 1;
+    case expr::ScalarKind::Cast: return is_placed(t, s->args[0]);
+    case expr::ScalarKind::Select: return is_placed(t, s->args[1]) && is_placed(t, s->args[2]);
+    default: break;
+  }
+  const std::vector<Scalar> loads = expr::loads_of(s);
+  return std::all_of(loads.begin(), loads.end(), [&](Scalar l) {
+    return std::any_of(t.reads.begin(), t.reads.end(),
+                       [&](const Tensor& r) { return r->id == l->tensor && has_one_element(*r); });
+  });
+}
+
 }  // namespace
+
+bool is_elementwise(const TensorDef& t) {
+  if (t.kind != Kind::Map) return false;
+  bool good = true;
+  for_each_scalar(t.body, [&](Scalar s) {
+    if (s->kind == expr::ScalarKind::Index) good = good && !uses_position(t, s->index[0]);
+    if (s->kind != expr::ScalarKind::Load) return;
+    const size_t rank = s->index.size();
+    good = good && rank <= t.rank();
+    for (size_t k = 0; good && k < rank; ++k) good = is_own_or_broadcast(t, t.rank() - rank + k, s->index[k]);
+  });
+  return good;
+}
+
+bool is_placement(const TensorDef& t) { return t.kind == Kind::Map && !is_costly(t.body) && is_placed(t, t.body); }
 
 size_t trimmed_rank(const std::vector<Dim>& shape) {
   size_t r = shape.size();

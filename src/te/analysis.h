@@ -14,6 +14,12 @@ bool reduces_rows(const TensorDef& t);
 bool reads_in_place(const TensorDef& reader, const TensorDef& from);
 // Every load of `from` has the reader's own index on its first `rank` axes, which have equal sizes.
 bool reads_own_rows(const TensorDef& reader, const TensorDef& from, size_t rank);
+// A Map whose element is a function of its inputs' elements at its own position, of which its place is no part: axes are
+// aligned from the last, and one of size 1, known or not, stands for every position.
+bool is_elementwise(const TensorDef& t);
+// A Map whose element is an element of what it reads, at a place that no data decide, a constant, or a few cheap operations
+// on its position and on tensors of one element.
+bool is_placement(const TensorDef& t);
 // A Map that only moves: its body is one load, at a permutation of its index. With the permutation as axes of `from`.
 struct Permutation {
   Tensor from;

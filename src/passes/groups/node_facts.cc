@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/visit.h"
+#include "ops/carried.h"
 #include "te/cost.h"
 
 namespace pliant::passes {
@@ -57,7 +58,7 @@ Result<NodeFacts> facts_of(const Function& f, const Node& n, expr::Context& ctx)
   NodeFacts out;
   const ops::OpDef* op = ops::find_op(n.op);
   if (!op || !op->compute || n.op == "core.const" || !n.regions.empty()) return out;
-  if (n.op == "array.reshape" || n.op == "math.identity") {
+  if (ops::is_whole_view(n)) {
     out.kind = GroupKind::View;
     return out;
   }

@@ -30,9 +30,9 @@ class Assigner {
  public:
   Assigner(const Function& f, expr::Context& ctx) : f_(f), ctx_(ctx), ports_(f.values.size()) {}
 
-  Assignment run() {
-    find_forms(f_.nodes);
-    if (!any_wanted_) return {};
+  Result<Assignment> run() {
+    TRY(find_forms(f_.nodes));
+    if (!any_wanted_) return Assignment();
     find_transposes();
     connect(f_.nodes);
     for (ValueId v : f_.results) use(v, MinCut::kSink);
@@ -54,15 +54,16 @@ class Assigner {
 
   const TensorType* type_of(ValueId v) const { return f_.values[v].type.tensor(); }
 
-  void find_forms(const std::vector<Node>& nodes) {
+  Status find_forms(const std::vector<Node>& nodes) {
     for (const Node& n : nodes) {
-      for (const auto& region : n.regions) find_forms(region->nodes);
+      for (const auto& region : n.regions) TRY(find_forms(region->nodes));
       order_.push_back(&n);
-      auto form = channels_last(n, [&](ValueId v) { return type_of(v); }, ctx_);
+      auto form = TRY(channels_last(f_, n, ctx_));
       if (!form) continue;
       any_wanted_ |= form->wanted;
       forms_.emplace(&n, std::move(*form));
     }
+    return ok();
   }
 
   // A transpose of rank 3 goes either way: towards the users that run channels-last, if any does.
@@ -168,6 +169,6 @@ bool is_free_to_move(const TensorType& t) {
   return std::all_of(t.shape.begin() + 2, t.shape.end(), [](Dim d) { return d.is_const(1); });
 }
 
-Assignment assign_layouts(const Function& f, expr::Context& ctx) { return Assigner(f, ctx).run(); }
+Result<Assignment> assign_layouts(const Function& f, expr::Context& ctx) { return Assigner(f, ctx).run(); }
 
 }  // namespace pliant::passes

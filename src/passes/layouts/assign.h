@@ -19,6 +19,6 @@ struct Assignment {
 };
 // The assignment that moves the fewest elements, given that contractions run channels-last and that params, results and
 // operators without a channels-last form are as they are. Empty when there is no contraction to run channels-last.
-Assignment assign_layouts(const Function& f, expr::Context& ctx);
+Result<Assignment> assign_layouts(const Function& f, expr::Context& ctx);
 
 }  // namespace pliant::passes

@@ -1,9 +1,10 @@
 #include "passes/layouts/channels_last.h"
 
-#include <algorithm>
+#include <functional>
 #include <map>
 
 #include "passes/rewrite/known.h"
+#include "passes/rewrite/region_facts.h"
 
 namespace pliant::passes {
 namespace {
@@ -20,13 +21,13 @@ using Answer = std::optional<ChannelsLast>;
 bool has_channels(const TensorType* t) { return t != nullptr && t->shape.size() >= 3 && t->shape.size() <= 5; }
 
 struct Asked {
+  const Function& f;
   const Node& node;
-  const TypeOf& type_of;
   expr::Context& ctx;
   const TensorType* in(size_t i) const {
-    return i < node.inputs.size() && node.inputs[i] != kNoValue ? type_of(node.inputs[i]) : nullptr;
+    return i < node.inputs.size() && node.inputs[i] != kNoValue ? f.value(node.inputs[i]).type.tensor() : nullptr;
   }
-  const TensorType* out(size_t i) const { return type_of(node.outputs[i]); }
+  const TensorType* out(size_t i) const { return f.value(node.outputs[i]).type.tensor(); }
   // Input 0 and every output channels-last, the rest as they are.
   ChannelsLast first_input() const {
     ChannelsLast c;
@@ -38,14 +39,8 @@ struct Asked {
   }
 };
 
-Answer unary(const Asked& a) {
-  if (!has_channels(a.in(0))) return std::nullopt;
-  return a.first_input();
-}
-
 // numpy broadcasting: every operand in the layout of the result.
-Answer broadcasting(const Asked& a) {
-  if (!has_channels(a.out(0))) return std::nullopt;
+ChannelsLast broadcasting(const Asked& a) {
   ChannelsLast c = a.first_input();
   c.rank = a.out(0)->shape.size();
   for (size_t i = 0; i < a.node.inputs.size(); ++i) {
@@ -54,18 +49,6 @@ Answer broadcasting(const Asked& a) {
       c.inputs[i] = Form::AsIs;
     else
       c.inputs[i] = t->shape.size() == c.rank ? Form::Last : Form::Full;
-  }
-  return c;
-}
-
-// The two operands broadcast; scales and zero points are of rank 0.
-Answer quantised_binary(const Asked& a) {
-  if (!has_channels(a.out(0))) return std::nullopt;
-  ChannelsLast c = a.first_input();
-  c.rank = a.out(0)->shape.size();
-  for (size_t i : {size_t{0}, size_t{3}}) {
-    size_t rank = a.in(i)->shape.size();
-    c.inputs[i] = rank == 0 ? Form::AsIs : rank == c.rank ? Form::Last : Form::Full;
   }
   return c;
 }
@@ -188,8 +171,9 @@ Answer quantisation(const Asked& a) {
 }
 
 Answer dynamic_quantisation(const Asked& a) {
-  Answer c = unary(a);
-  if (c) c->outputs = {Form::Last, Form::AsIs, Form::AsIs};
+  if (!has_channels(a.in(0))) return std::nullopt;
+  ChannelsLast c = a.first_input();
+  c.outputs = {Form::Last, Form::AsIs, Form::AsIs};
   return c;
 }
 
@@ -216,67 +200,13 @@ Answer contraction(const Asked& a) {
 
 using Rule = std::function<Answer(const Asked&)>;
 
+// Of operators that are more than one function of the elements at a position.
 const std::map<std::string, Rule>& rules() {
   static const std::map<std::string, Rule> table = [] {
     std::map<std::string, Rule> t;
     auto add = [&](const Rule& rule, std::initializer_list<const char*> names) {
       for (const char* name : names) t[name] = rule;
     };
-    add(unary, {"math.neg",
-                "math.abs",
-                "math.sign",
-                "math.exp",
-                "math.log",
-                "math.log1p",
-                "math.expm1",
-                "math.sqrt",
-                "math.rsqrt",
-                "math.recip",
-                "math.sin",
-                "math.cos",
-                "math.tan",
-                "math.asin",
-                "math.acos",
-                "math.atan",
-                "math.sinh",
-                "math.cosh",
-                "math.tanh",
-                "math.asinh",
-                "math.acosh",
-                "math.atanh",
-                "math.erf",
-                "math.sigmoid",
-                "math.floor",
-                "math.ceil",
-                "math.round",
-                "math.trunc",
-                "math.not",
-                "math.bit_not",
-                "math.identity",
-                "math.is_nan",
-                "math.is_inf",
-                "math.clip",
-                "math.cast",
-                "math.bitcast",
-                "nn.relu",
-                "nn.mish",
-                "nn.softplus",
-                "nn.softsign",
-                "nn.hard_swish",
-                "nn.gelu",
-                "nn.silu",
-                "nn.elu",
-                "nn.celu",
-                "nn.selu",
-                "nn.leaky_relu",
-                "nn.hard_sigmoid",
-                "nn.thresholded_relu",
-                "nn.shrink"});
-    add(broadcasting, {"math.add", "math.sub", "math.mul",   "math.div",     "math.min",    "math.max",     "math.atan2",
-                       "math.and", "math.or",  "math.xor",   "math.bit_and", "math.bit_or", "math.bit_xor", "math.shl",
-                       "math.shr", "math.eq",  "math.ne",    "math.lt",      "math.le",     "math.gt",      "math.ge",
-                       "math.pow", "math.mod", "math.where", "nn.prelu"});
-    add(quantised_binary, {"quant.qlinear_add", "quant.qlinear_mul"});
     add(concat, {"array.concat"});
     add(with_axis, {"array.split", "array.cumsum", "array.cumprod"});
     add(along_last_axis_by_default, {"nn.softmax", "nn.log_softmax", "nn.hardmax", "nn.lp_norm", "array.top_k"});
@@ -315,10 +245,11 @@ std::vector<int64_t> to_first(size_t rank) {
   return perm;
 }
 
-std::optional<ChannelsLast> channels_last(const Node& n, const TypeOf& type_of, expr::Context& ctx) {
-  auto rule = rules().find(n.op);
-  if (rule == rules().end() || !n.regions.empty()) return std::nullopt;
-  return rule->second(Asked{n, type_of, ctx});
+Result<std::optional<ChannelsLast>> channels_last(const Function& f, const Node& n, expr::Context& ctx) {
+  const Asked asked{f, n, ctx};
+  if (auto rule = rules().find(n.op); rule != rules().end()) return rule->second(asked);
+  if (n.inputs.empty() || n.outputs.empty() || !has_channels(asked.out(0))) return Answer();
+  return TRY(is_elementwise(f, n, ctx)) ? Answer(broadcasting(asked)) : Answer();
 }
 
 }  // namespace pliant::passes

@@ -1,6 +1,5 @@
 // What every operator does when its activations are channels-last: [N, C, spatial…] held as [N, spatial…, C].
 #pragma once
-#include <functional>
 #include <optional>
 
 #include "passes/names.h"
@@ -20,9 +19,8 @@ struct ChannelsLast {
   bool wanted = false;  // a contraction over channels: worth moving data for
 };
 
-using TypeOf = std::function<const TensorType*(ValueId)>;
 // Nothing where the operator has no such form, or gains nothing from it.
-std::optional<ChannelsLast> channels_last(const Node& n, const TypeOf& type_of, expr::Context& ctx);
+Result<std::optional<ChannelsLast>> channels_last(const Function& f, const Node& n, expr::Context& ctx);
 
 // Axis k of the channels-last form is axis perm[k] of [N, C, spatial…], and back.
 std::vector<int64_t> to_last(size_t rank);
