@@ -1,4 +1,5 @@
-// Runs every golden file; `golden_test --bless` rewrites the expected outputs instead.
+// Runs the golden files, all or those in the paths given; `golden_test --bless` rewrites the expected outputs instead. An
+// internal error is never an expectation: such a case fails, and --bless leaves its file as it is.
 #include "golden/golden.h"
 
 #include <gtest/gtest.h>
@@ -7,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <set>
 #include <sstream>
 
 namespace pliant::golden {
@@ -30,15 +32,12 @@ const std::vector<Command>& all_commands() {
   return commands;
 }
 
+// What the command prints, or the diagnostics with which it refused the case. InternalError passes through.
 std::string run_command(const Command& command, const Case& c) {
+  auto result = command.run(c);
+  if (result.ok()) return result.take();
   std::string out;
-  try {
-    auto result = command.run(c);
-    if (result.ok()) return result.take();
-    for (const Diagnostic& d : result.error().diagnostics) out += "// error: " + format(d) + "\n";
-  } catch (const InternalError& e) {
-    out = std::string("// internal error: ") + e.what() + "\n";
-  }
+  for (const Diagnostic& d : result.error().diagnostics) out += "// error: " + format(d) + "\n";
   return out;
 }
 
@@ -63,7 +62,12 @@ class GoldenTest : public testing::Test {
     size_t split = text.find(kExpect);
     std::string head = split == std::string::npos ? text + "\n" : text.substr(0, split);
     c.input = head.substr(end_of_line + 1);
-    std::string actual = run_command(*command, c);
+    std::string actual;
+    try {
+      actual = run_command(*command, c);
+    } catch (const InternalError& e) {
+      FAIL() << path_ << ": internal error: " << e.what();
+    }
     if (bless) {
       std::ofstream(path_, std::ios::binary) << head << kExpect << actual;
       return;
@@ -76,13 +80,18 @@ class GoldenTest : public testing::Test {
   std::string path_;
 };
 
-void register_cases() {
-  std::filesystem::path root = PLIANT_GOLDEN_DIR;
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
-    if (entry.path().extension() == ".ir") files.push_back(entry.path());
+// The golden files at and below a path.
+std::set<std::filesystem::path> golden_files(const std::filesystem::path& path) {
+  if (!std::filesystem::is_directory(path)) return {path};
+  std::set<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(path)) {
+    if (entry.path().extension() == ".ir") files.insert(entry.path());
   }
-  std::sort(files.begin(), files.end());
+  return files;
+}
+
+void register_cases(const std::set<std::filesystem::path>& files) {
+  const std::filesystem::path root = PLIANT_GOLDEN_DIR;
   for (const auto& file : files) {
     std::string area = std::filesystem::relative(file.parent_path(), root).generic_string();
     testing::RegisterTest(("golden/" + area).c_str(), file.stem().c_str(), nullptr, nullptr, file.c_str(), 1,
@@ -95,13 +104,22 @@ void register_cases() {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
+  std::vector<std::filesystem::path> paths;
   for (int i = 1; i < argc; ++i) {
-    if (std::string_view(argv[i]) != "--bless") {
-      std::cerr << "usage: golden_test [--bless] [--gtest_filter=…]\n";
+    std::string_view word = argv[i];
+    std::error_code unknown;
+    if (word == "--bless") {
+      pliant::golden::bless = true;
+    } else if (auto path = std::filesystem::canonical(word, unknown); !unknown) {
+      paths.push_back(path);
+    } else {
+      std::cerr << word << ": no such file or option\nusage: golden_test [--bless] [--gtest_filter=…] [PATH…]\n";
       return 2;
     }
-    pliant::golden::bless = true;
   }
-  pliant::golden::register_cases();
+  if (paths.empty()) paths.push_back(PLIANT_GOLDEN_DIR);
+  std::set<std::filesystem::path> files;
+  for (const auto& path : paths) files.merge(pliant::golden::golden_files(path));
+  pliant::golden::register_cases(files);
   return RUN_ALL_TESTS();
 }
