@@ -1,5 +1,6 @@
 // A loop that runs a small known number of times becomes straight-line code, which fuses and is planned as a whole. Only
-// small bodies without regions of their own, so that the code stays small: constants are shared by the copies.
+// small bodies without regions of their own, so that the code stays small: constants are shared by the copies. A product
+// without a constant factor counts as many nodes: each copy of it packs its factor again, in code as long as its tiles.
 //
 //   %3 = core.loop(_, %0) {index=i, trip=2, count=2} …     %3 = math.add(%0, %1) : f32[4]
 //     region(%4: f32[4]) {                            →    %4 = math.add(%3, %1) : f32[4]
@@ -9,6 +10,7 @@
 #include <algorithm>
 
 #include "ops/op.h"
+#include "passes/groups/node_facts.h"
 #include "passes/pass.h"
 #include "passes/rewrite/substitute.h"
 #include "passes/rewrite/sweep.h"
@@ -17,14 +19,15 @@ namespace pliant::passes {
 namespace {
 
 constexpr int64_t kMostIterations = 8;
-constexpr int64_t kMostNodes = 256;  // of all copies
+constexpr int64_t kMostNodes = 256;      // of all copies
+constexpr int64_t kNodesOfProduct = 64;  // without a constant factor; what its code is as large as, about
 
 class Unroller {
  public:
   Unroller(Sweep& sweep, const Node& loop) : sweep_(sweep), loop_(loop), parts_(graph::loop_parts(loop)) {}
 
   Result<Sweep::Action> run() {
-    if (!may_unroll()) return Sweep::Action::Keep;
+    if (!may_unroll() || !TRY(copies_are_small())) return Sweep::Action::Keep;
     std::vector<ValueId> carried(loop_.inputs.begin() + 1, loop_.inputs.end());
     std::vector<std::vector<ValueId>> scans(parts_.scans);
     for (int64_t i = 0; i < parts_.trip->const_value(); ++i) carried = TRY(iteration(i, carried, scans));
@@ -38,8 +41,7 @@ class Unroller {
   // unroll, and sizes of carried values must be the same throughout.
   bool may_unroll() const {
     if (!parts_.trip || !parts_.trip->is_const() || !sweep_.is_counted(parts_)) return false;
-    int64_t trip = parts_.trip->const_value(), nodes = static_cast<int64_t>(parts_.body->nodes.size());
-    if (trip > kMostIterations || std::max<int64_t>(trip, 0) * nodes > kMostNodes) return false;
+    if (parts_.trip->const_value() > kMostIterations) return false;
     for (size_t i = 0; i < parts_.carried; ++i)
       if (sweep_.type(parts_.body->params[i]).tensor() == nullptr ||
           !(sweep_.type(parts_.body->params[i]) == sweep_.type(parts_.init(loop_, i))))
@@ -49,6 +51,20 @@ class Unroller {
       bool plain = n.op == "core.const" || n.op == "core.require" || (op != nullptr && op->compute);
       return plain && n.regions.empty();
     });
+  }
+
+  Result<bool> copies_are_small() const {
+    const int64_t trip = std::max<int64_t>(parts_.trip->const_value(), 0);
+    auto fits = [&](int64_t nodes) { return trip * nodes <= kMostNodes; };
+    int64_t nodes = static_cast<int64_t>(parts_.body->nodes.size());
+    for (const Node& n : parts_.body->nodes) {
+      if (!fits(nodes)) return false;
+      const NodeFacts facts = TRY(facts_of(sweep_.builder().peek(), n, sweep_.ctx()));
+      const bool reads_constant = std::any_of(n.inputs.begin(), n.inputs.end(),
+                                              [&](ValueId v) { return v != kNoValue && sweep_.constant(v) != nullptr; });
+      if (facts.kind == GroupKind::Contraction && !reads_constant) nodes += kNodesOfProduct - 1;
+    }
+    return fits(nodes);
   }
 
   Result<std::vector<ValueId>> iteration(int64_t i, const std::vector<ValueId>& carried,
