@@ -60,6 +60,42 @@ TEST(KernelCode, ChecksReportFaultAndValues) {
   }
 }
 
+// What tables say may contradict what was proved when the code was made: a divisor that can only be positive is 0.
+TEST(KernelCode, DivisionsNeverTrap) {
+  expr::Context ctx;
+  const expr::Dim m = ctx.symbol({.name = "m", .lo = 1}), n = ctx.symbol({.name = "n", .lo = 1});
+  ShapeFunction shape{"f", {}, {{0, 0}, {1, 1}}};
+  shape.assignments = {{2, expr::floordiv(n * 5 - 7, m)}, {3, expr::mod(n * 5 - 7, m)}, {4, expr::floordiv(n, m + n)}};
+  const loop::Function kernel = loop::parse(R"(kernel k(%y: i64[9] out) {
+    for parallel t in n { for parallel u in m {
+      for vector v in 8 { %y[v] = index(floordiv(n*8 + v, m) + mod(v + u - n, m*n) + floordiv(v, m)) }
+      %y[8] = index(floordiv(t + u, m*n) + mod(u, m) + mod(t - n, n)) } } })",
+                                            ctx)
+                                    .take();
+  const std::vector<expr::SymbolId> ints = loop::free_symbols(kernel);
+  ASSERT_EQ(ints.size(), 2u);
+  for (int level = 0; level <= 3; ++level) {
+    Options options;
+    options.opt_level = level;
+    auto out = compile({{&kernel, ints}}, {shape}, ctx, native_target(), options);
+    ASSERT_TRUE(out.ok());
+    MappedImage image(out.value().image);
+    for (int64_t divisor : {int64_t{0}, int64_t{-1}, INT64_MIN}) {
+      for (int64_t other : {int64_t{0}, int64_t{1}, INT64_MIN}) {
+        int64_t slots[] = {divisor, other, -1, -1, -1};
+        image.shape(out.value().shape_offsets[0])(slots);
+        int64_t y[9] = {}, faults[8];
+        void* buffers[] = {y};
+        const int64_t values[] = {divisor, other}, swapped[] = {other, divisor};
+        for (const int64_t* v : {values, swapped}) {
+          const artifact::KernelFrame frame{buffers, v, nullptr, faults, nullptr, 0};
+          EXPECT_EQ(image.kernel(out.value().kernel_offsets[0])(&frame, 0, 3), 0u);
+        }
+      }
+    }
+  }
+}
+
 TEST(KernelCode, StridedBuffersAndPrefixSums) {
   Kernel k(R"(kernel p(%x: f32[m, n] strides [n + 3, 1], %y: f32[m, n] strides [1, m] out) {
     for parallel i in m {

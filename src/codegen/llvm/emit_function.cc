@@ -154,8 +154,8 @@ void Emitter::emit_kernel(const KernelSource& source, const std::string& symbol)
   emit_iterations("task", begin, end, grid.loops.empty() ? 0 : turn_of(*grid.loops.back()), [&](Value* t) {
     Value* rest = t;
     for (size_t i = grid.loops.size(); i-- > 0;) {
-      Value* index = i == 0 ? rest : hoist_->mod(rest, extents[i], true, true);
-      if (i > 0) rest = hoist_->floordiv(rest, extents[i], true, true);
+      Value* index = i == 0 ? rest : hoist_->mod(rest, extents[i], true);
+      if (i > 0) rest = hoist_->floordiv(rest, extents[i], true);
       env_[grid.loops[i]->var] = index;
     }
     if (body) emit(body);

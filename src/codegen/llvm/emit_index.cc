@@ -230,20 +230,19 @@ Index Emitter::divide(Dim numerator, Dim divisor, bool want_mod) {
   const Index n = index_of(numerator);
   const Index d = index_of(divisor);
   const bool nonnegative = ctx_.range(numerator).lo >= 0;
-  const bool positive = ctx_.range(divisor).lo >= 1;
   if (n.is_uniform() && d.is_uniform()) {
     Value* p = uniform_part(n);
     Value* q = uniform_part(d);
-    return of_uniform(want_mod ? hoist_->mod(p, q, nonnegative, positive) : hoist_->floordiv(p, q, nonnegative, positive));
+    return of_uniform(want_mod ? hoist_->mod(p, q, nonnegative) : hoist_->floordiv(p, q, nonnegative));
   }
   const std::optional<Small> small = d.is_uniform() ? small_part(n) : std::nullopt;
-  if (small) return divide_small(n, *small, uniform_part(d), nonnegative, positive, want_mod);
+  if (small) return divide_small(n, *small, uniform_part(d), nonnegative, want_mod);
   Value* p = wide_lanes(n);
   Value* q = wide_lanes(d);
   Value* one = splat(hoist_->constant(1));
   Index out;
   out.wide = hoist_->pure(want_mod ? "vmod" : "vfloordiv", {p, q}, [&] {
-    Value* safe = positive && llvm::isa<llvm::Constant>(q) ? q : b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, q, one);
+    Value* safe = llvm::isa<llvm::Constant>(q) ? q : b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, q, one);
     Value* quotient = b_.CreateSDiv(p, safe);
     Value* r = b_.CreateSub(p, b_.CreateMul(quotient, safe));
     Value* sign = b_.CreateAShr(r, splat(hoist_->constant(63)));
@@ -274,7 +273,7 @@ Value* Emitter::small_carry(Value* r, Value* s, Value* div, int64_t hi) {
   });
 }
 
-Index Emitter::divide_small(const Index& n, const Small& small, Value* div, bool nonnegative, bool positive, bool want_mod) {
+Index Emitter::divide_small(const Index& n, const Small& small, Value* div, bool nonnegative, bool want_mod) {
   // base + s with s in [0, hi]; `r` is the remainder of the base.
   Index base_index;
   base_index.terms = n.terms;
@@ -287,10 +286,10 @@ Index Emitter::divide_small(const Index& n, const Small& small, Value* div, bool
     s = hoist_->pure("vadd", {small.v, shift}, [&] { return b_.CreateAdd(small.v, shift); });
   }
   const std::optional<int64_t> k = const_of(div);
-  if (!k && !positive) div = hoist_->smax(div, hoist_->constant(1));
+  if (!k) div = hoist_->smax(div, hoist_->constant(1));
   const bool base_nonnegative = nonnegative && small.lo == 0;  // lane 0 alone is the base
-  Value* q = hoist_->floordiv(base, div, base_nonnegative, true);
-  Value* r = hoist_->mod(base, div, base_nonnegative, true);
+  Value* q = hoist_->floordiv(base, div, base_nonnegative);
+  Value* r = hoist_->mod(base, div, base_nonnegative);
   Value* carry = small_carry(r, s, div, hi);  // (r + s) / d
   Index out;
   if (!want_mod) {

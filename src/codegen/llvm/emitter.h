@@ -118,7 +118,7 @@ class Emitter {
   };
   std::optional<Small> small_part(const Index& x);
   // floordiv or mod of n = base + small by a uniform divisor.
-  Index divide_small(const Index& n, const Small& small, llvm::Value* div, bool nonnegative, bool positive, bool want_mod);
+  Index divide_small(const Index& n, const Small& small, llvm::Value* div, bool nonnegative, bool want_mod);
   // (r + s) / div in 32 bits, for 0 <= r < div and lanes s in [0, hi].
   llvm::Value* small_carry(llvm::Value* r, llvm::Value* s, llvm::Value* div, int64_t hi);
   // Compares `x` with zero.

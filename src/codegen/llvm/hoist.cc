@@ -1,6 +1,7 @@
 #include "codegen/llvm/hoist.h"
 
 #include <llvm/IR/Constants.h>
+#include <llvm/IR/IntrinsicInst.h>
 
 #include "base/result.h"
 
@@ -96,14 +97,16 @@ Value* Hoister::smax(Value* x, Value* y) {
   return pure("smax", {x, y}, [&] { return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, x, y); });
 }
 
-Value* Hoister::safe_divisor(Value* y, bool positive) {
-  if (positive || llvm::isa<ConstantInt>(y)) return y;
+Value* Hoister::safe_divisor(Value* y) {
+  auto* bounded = llvm::dyn_cast<llvm::IntrinsicInst>(y);
+  const bool is_safe = bounded && bounded->getIntrinsicID() == llvm::Intrinsic::smax && is_int(bounded->getArgOperand(1), 1);
+  if (is_safe || llvm::isa<ConstantInt>(y)) return y;
   return smax(y, constant(1));
 }
 
-Value* Hoister::floordiv(Value* x, Value* y, bool numerator_nonnegative, bool divisor_positive) {
+Value* Hoister::floordiv(Value* x, Value* y, bool numerator_nonnegative) {
   if (is_int(y, 1)) return x;
-  y = safe_divisor(y, divisor_positive);
+  y = safe_divisor(y);
   if (numerator_nonnegative) return pure("udiv", {x, y}, [&] { return b_.CreateUDiv(x, y); });
   return pure("floordiv", {x, y}, [&] {
     // sdiv rounds towards zero: one less where a negative numerator leaves a remainder.
@@ -113,9 +116,9 @@ Value* Hoister::floordiv(Value* x, Value* y, bool numerator_nonnegative, bool di
   });
 }
 
-Value* Hoister::mod(Value* x, Value* y, bool numerator_nonnegative, bool divisor_positive) {
+Value* Hoister::mod(Value* x, Value* y, bool numerator_nonnegative) {
   if (is_int(y, 1)) return constant(0);
-  y = safe_divisor(y, divisor_positive);
+  y = safe_divisor(y);
   if (numerator_nonnegative) return pure("urem", {x, y}, [&] { return b_.CreateURem(x, y); });
   return pure("mod", {x, y}, [&] {
     Value* r = b_.CreateSRem(x, y);

@@ -45,10 +45,10 @@ class Hoister {
   llvm::Value* mul(llvm::Value* x, llvm::Value* y);
   llvm::Value* smin(llvm::Value* x, llvm::Value* y);
   llvm::Value* smax(llvm::Value* x, llvm::Value* y);
-  // Towards minus infinity. `divisor_positive`: proved; otherwise a divisor below 1 counts as 1, since a hoisted division
-  // may run where the program would not divide.
-  llvm::Value* floordiv(llvm::Value* x, llvm::Value* y, bool numerator_nonnegative, bool divisor_positive);
-  llvm::Value* mod(llvm::Value* x, llvm::Value* y, bool numerator_nonnegative, bool divisor_positive);
+  // Towards minus infinity. A divisor below 1 counts as 1, proved or not: a hoisted division may run where the program would
+  // not divide, and an artifact's tables may give integers that nothing computed.
+  llvm::Value* floordiv(llvm::Value* x, llvm::Value* y, bool numerator_nonnegative);
+  llvm::Value* mod(llvm::Value* x, llvm::Value* y, bool numerator_nonnegative);
   // y where x is 1, else x.
   llvm::Value* broadcast(llvm::Value* x, llvm::Value* y);
   // Address of element `index` of `base`.
@@ -83,7 +83,7 @@ class Hoister {
     std::vector<Key> keys;
   };
   void remember(Key key, llvm::Value* v, unsigned at);
-  llvm::Value* safe_divisor(llvm::Value* y, bool positive);
+  llvm::Value* safe_divisor(llvm::Value* y);
   // The operation with its overflow noted; null where that is not asked for.
   llvm::Value* watched(llvm::Intrinsic::ID operation, llvm::Value* x, llvm::Value* y);
   bool fits(llvm::Value* v) const {
