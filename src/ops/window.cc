@@ -57,18 +57,34 @@ Scalar Window::inside(const Index& at, expr::Context& ctx) const {
   return good;
 }
 
-namespace {
-
-Result<std::vector<int64_t>> positive_ints(DefineContext& c, const std::string& name, size_t count) {
+Result<std::vector<int64_t>> read_steps(DefineContext& c, const std::string& name, size_t count) {
+  constexpr int64_t kMost = int64_t{1} << 31;
   std::vector<int64_t> v = c.attr().as_ints(name);
   if (v.empty()) v.assign(count, 1);
   if (v.size() != count)
     return c.fail("bad-attribute",
                   name + " has " + std::to_string(v.size()) + " numbers for " + std::to_string(count) + " spatial axes");
-  for (int64_t i : v)
+  for (int64_t i : v) {
     if (i < 1) return c.fail("bad-attribute", name + " must be positive");
+    if (i > kMost) return c.fail("bad-attribute", name + " must be at most 2^31, not " + std::to_string(i));
+  }
   return v;
 }
+
+Status check_extents(DefineContext& c, const std::vector<Dim>& kernel, const std::vector<int64_t>& dilations,
+                     const std::vector<Dim>& pads) {
+  constexpr int64_t kMost = int64_t{1} << 60;
+  for (size_t k = 0; k < kernel.size(); ++k)
+    if (kernel[k].is_const() && kernel[k].const_value() > kMost / dilations[k])
+      return c.fail("bad-attribute", "a kernel of " + kernel[k].str() + " with the dilation " +
+                                         std::to_string(dilations[k]) + " covers more than 2^60 elements");
+  for (Dim pad : pads)
+    if (pad.is_const() && (pad.const_value() > kMost || pad.const_value() < -kMost))
+      return c.fail("bad-attribute", "pads must be at most 2^60, not " + pad.str());
+  return ok();
+}
+
+namespace {
 
 // Sizes and pads of one axis. `span` is the extent of the dilated kernel.
 Status place(DefineContext& c, WindowAxis& a, const std::string& auto_pad, bool ceil_mode, Oversized oversized) {
@@ -108,7 +124,7 @@ Result<Window> read_window(DefineContext& c, const std::vector<Dim>& input, cons
   if (kernel.size() != n)
     return c.fail("shape-mismatch",
                   "the kernel has " + std::to_string(kernel.size()) + " spatial axes but the input " + std::to_string(n));
-  std::vector<int64_t> strides = TRY(positive_ints(c, "strides", n)), dilations = TRY(positive_ints(c, "dilations", n));
+  std::vector<int64_t> strides = TRY(read_steps(c, "strides", n)), dilations = TRY(read_steps(c, "dilations", n));
   std::vector<Dim> pads = a.as_dims("pads");
   const std::string& auto_pad = a.as_string("auto_pad");
   if (auto_pad != "notset" && auto_pad != "valid" && auto_pad != "same_upper" && auto_pad != "same_lower")
@@ -117,6 +133,7 @@ Result<Window> read_window(DefineContext& c, const std::vector<Dim>& input, cons
   if (pads.size() != 2 * n)
     return c.fail("bad-attribute",
                   "pads have " + std::to_string(pads.size()) + " numbers for " + std::to_string(n) + " spatial axes");
+  TRY(check_extents(c, kernel, dilations, pads));
   bool ceil_mode = a.has("ceil_mode") && a.as_bool("ceil_mode");
   Window w;
   for (size_t k = 0; k < n; ++k) {

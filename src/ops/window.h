@@ -39,6 +39,12 @@ struct Window {
 };
 // What a window larger than the padded input is: an error, as convolutions have it, or no output.
 enum class Oversized : uint8_t { Refused, Empty };
+// The attribute `name`: a number from 1 to 2^31 for each of `count` spatial axes; empty: all 1.
+Result<std::vector<int64_t>> read_steps(DefineContext& c, const std::string& name, size_t count);
+// That positions in windows fit into 64 bits whatever the input: pads that are known and what the dilated kernel covers are
+// at most 2^60.
+Status check_extents(DefineContext& c, const std::vector<Dim>& kernel, const std::vector<int64_t>& dilations,
+                     const std::vector<Dim>& pads);
 // strides, dilations, pads, auto_pad, and ceil_mode where the operator has it. `kernel` may be symbolic.
 Result<Window> read_window(DefineContext& c, const std::vector<Dim>& input, const std::vector<Dim>& kernel,
                            Oversized oversized = Oversized::Refused);

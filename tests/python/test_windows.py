@@ -256,3 +256,40 @@ def test_large_pools_of_other_types(element, dtype):
         lowest = 0 if dtype == np.uint8 else -np.inf
         want = np.max([part for _, part in taps(x, (9, 7), (1, 1), (1, 1), (4, 3, 4, 3), lowest)], axis=0)
         np.testing.assert_array_equal(exe.run({"x": x})["y"], want, err_msg=str(size))
+
+
+@pytest.mark.parametrize("axes", ["symbolic", "known"])
+@pytest.mark.parametrize("op, weight", [("AveragePool", None), ("MaxPool", None), ("LpPool", None), ("Conv", (2, 3, 3, 3)),
+                                        ("ConvTranspose", (3, 2, 3, 3)), ("DeformConv", (2, 3, 3, 3)), ("Col2Im", None)])
+def test_windows_that_no_tensor_has(op, weight, axes):
+    """Positions in windows fit into 64 bits, or the model is refused; what is allowed computes something or ends."""
+    most, size = 2**63 - 1, ["h", "w"] if axes == "symbolic" else [9, 9]
+    for attributes in [{"dilations": [1, most]}, {"dilations": [2**62, 1]}, {"strides": [1, most]}, {"pads": [0, 2**62, 0, 2**62]},
+                       {"pads": [most, 0, most, 0]}, {"dilations": [2**31, 2**31]}, {"strides": [2**31, 1]}]:
+        g = Graph()
+        ints = {name: g.constant(np.array(v, np.int64)) for name, v in (("image", [9, 9]), ("block", [3, 3]))}
+        shape = {"DeformConv": [1, 3, *size], "Col2Im": ["n", 18, "c"]}.get(op, ["n", 3, *size])
+        inputs = [("x", F32, shape)] + ([("o", F32, [1, 18, "p", "q"])] if op == "DeformConv" else [])
+        more = [ints["image"], ints["block"]] if op == "Col2Im" else []
+        if weight:
+            more.append(g.constant(np.ones(weight, np.float32)))
+        if op == "DeformConv":
+            more.append("o")
+        kernel = {"kernel_shape": [3, 3]} if op.endswith("Pool") else {}
+        g(op, "x", *more, name="y", **kernel, **attributes)
+        model = g.model(inputs, [("y", F32, None)], opset=22)
+        if max(max(v) for v in attributes.values()) > 2**31:
+            with pytest.raises(pliant.CompileError, match=r"2\^(31|60)"):
+                pliant.compile(model, opt_level=0, progress=False)
+            continue
+        try:
+            exe = pliant.compile(model, opt_level=0, progress=False, memory_limit=1 << 28)
+        except pliant.CompileError:
+            continue
+        feed = {"x": np.ones({"DeformConv": (1, 3, 9, 9), "Col2Im": (1, 18, 49)}.get(op, (2, 3, 9, 9)), np.float32)}
+        if op == "DeformConv":
+            feed["o"] = np.zeros((1, 18, 1, 1), np.float32)
+        try:
+            assert exe.run(feed)["y"].size < 1 << 26
+        except pliant.Error:
+            pass

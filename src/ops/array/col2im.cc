@@ -1,5 +1,5 @@
 // Columns of blocks added up to an image: the transpose of taking blocks apart.
-#include "ops/elementwise.h"
+#include "ops/window.h"
 
 namespace pliant::ops {
 namespace {
@@ -10,14 +10,13 @@ Tensors compute(DefineContext& c) {
   AttrReader a = c.attr();
   const std::vector<Dim>&image = a.as_dims("image"), &block = a.as_dims("block");
   size_t n = image.size();
-  std::vector<int64_t> strides = a.as_ints("strides"), dilations = a.as_ints("dilations");
+  std::vector<int64_t> strides = TRY(read_steps(c, "strides", n)), dilations = TRY(read_steps(c, "dilations", n));
   std::vector<Dim> pads = a.as_dims("pads");
-  if (strides.empty()) strides.assign(n, 1);
-  if (dilations.empty()) dilations.assign(n, 1);
   if (pads.empty()) pads.assign(2 * n, c.dim(0));
   if (x->rank() != 3) return c.fail("shape-mismatch", "the columns must have rank 3 but have " + std::to_string(x->rank()));
-  if (block.size() != n || strides.size() != n || dilations.size() != n || pads.size() != 2 * n)
-    return c.fail("bad-attribute", "block, strides, dilations and pads do not fit " + std::to_string(n) + " spatial axes");
+  if (block.size() != n || pads.size() != 2 * n)
+    return c.fail("bad-attribute", "block and pads do not fit " + std::to_string(n) + " spatial axes");
+  TRY(check_extents(c, block, dilations, pads));
   Dim area = expr::product(c.ctx(), block), channels = expr::floordiv(x->shape[1], area), columns = c.dim(1);
   TRY(c.require_equal(channels * area, x->shape[1], "whole blocks and the columns' rows"));
   std::vector<Dim> steps, shape{x->shape[0], channels};

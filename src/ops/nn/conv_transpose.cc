@@ -12,22 +12,21 @@ struct Axis {
 Result<std::vector<Axis>> read_axes(DefineContext& c, const std::vector<Dim>& input, const std::vector<Dim>& kernel) {
   size_t n = input.size();
   AttrReader a = c.attr();
-  std::vector<int64_t> strides = a.as_ints("strides"), dilations = a.as_ints("dilations"),
+  std::vector<int64_t> strides = TRY(read_steps(c, "strides", n)), dilations = TRY(read_steps(c, "dilations", n)),
                        extra = a.as_ints("output_padding");
   std::vector<Dim> pads = a.as_dims("pads");
   const std::vector<Dim>& wanted = a.as_dims("output_shape");
   const std::string& auto_pad = a.as_string("auto_pad");
-  if (strides.empty()) strides.assign(n, 1);
-  if (dilations.empty()) dilations.assign(n, 1);
   if (extra.empty()) extra.assign(n, 0);
   if (pads.empty() || auto_pad != "notset") pads.assign(2 * n, c.dim(0));
-  if (strides.size() != n || dilations.size() != n || extra.size() != n || pads.size() != 2 * n ||
-      (!wanted.empty() && wanted.size() != n))
-    return c.fail("bad-attribute", "strides, dilations, output_padding, pads and output_shape do not fit " +
-                                       std::to_string(n) + " spatial axes");
+  if (extra.size() != n || pads.size() != 2 * n || (!wanted.empty() && wanted.size() != n))
+    return c.fail("bad-attribute",
+                  "output_padding, pads and output_shape do not fit " + std::to_string(n) + " spatial axes");
+  std::vector<Dim> added = pads;
+  for (int64_t e : extra) added.push_back(c.dim(e));
+  TRY(check_extents(c, kernel, dilations, added));
   std::vector<Axis> axes;
   for (size_t k = 0; k < n; ++k) {
-    if (strides[k] < 1 || dilations[k] < 1) return c.fail("bad-attribute", "strides and dilations must be positive");
     Dim full = (input[k] - 1) * strides[k] + extra[k] + (kernel[k] - 1) * dilations[k] + 1;
     Axis x{input[k], full - pads[k] - pads[n + k], kernel[k], pads[k], strides[k], dilations[k]};
     bool same = auto_pad == "same_upper" || auto_pad == "same_lower";
