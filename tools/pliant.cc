@@ -1,5 +1,7 @@
 // The command-line tool: option parsing and exit codes. 0 done, 1 the user's fault, 2 bad usage, 3 our bug.
 #include <CLI/CLI.hpp>
+#include <climits>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -13,6 +15,13 @@
 
 namespace pliant::cli {
 namespace {
+
+// "nan" and "inf" are numbers for CLI11, and no comparison with a range refuses the former.
+std::string positive_number(const std::string& text) {
+  double value = 0;
+  const bool good = CLI::detail::lexical_cast(text, value) && std::isfinite(value) && value > 0;
+  return good ? "" : "'" + text + "' is not a positive number";
+}
 
 void add_compile_options(CLI::App& app, CompileArgs& a, bool with_shapes) {
   app.add_option("--target", a.target, "native, or a row of the target table: x86-64-v3, x86-64-v4, each also with -vnni")
@@ -33,7 +42,7 @@ void add_run_options(CLI::App& app, RunArgs& a) {
                  "NAME=FILE.npy, of a sequence NAME=FILE.npy,FILE.npy; inputs without a file get seeded random values");
   app.add_option("--shape", a.shapes, "'data=1x3x224x224;4x3x224x224': alternatives run one after the other");
   app.add_option("--dim", a.dims, "values of symbols, once for each shape: batch=1,seq=37");
-  app.add_option("--threads", a.threads, "0: as many as this process may use")->check(CLI::NonNegativeNumber);
+  app.add_option("--threads", a.threads, "0: as many as this process may use")->check(CLI::Range(0, INT_MAX));
   app.add_option("--seed", a.seed, "of random inputs and of the random numbers that the model draws");
   app.add_flag("--check-memory", a.check_memory,
                "put zones around all memory and look at them after each kernel; slow, for finding faults of pliant");
@@ -62,7 +71,7 @@ int parse_and_run(int argc, char** argv) {
   c->add_option("MODEL", compile_args.model, "an .onnx file, or a module in the text of the graph IR, an .ir file")
       ->required();
   c->add_option("-o,--output", output, "the artifact to write; - is standard output")->required();
-  c->add_option("--threads", compile_args.threads, "for compiling; 0: all")->check(CLI::NonNegativeNumber);
+  c->add_option("--threads", compile_args.threads, "for compiling; 0: all")->check(CLI::Range(0, INT_MAX));
   add_compile_options(*c, compile_args, true);
 
   CLI::App* r = app.add_subcommand("run", "Run a model at one shape or more");
@@ -73,7 +82,7 @@ int parse_and_run(int argc, char** argv) {
   add_run_options(*b, bench_args.run);
   CLI::Option* requests = b->add_option("--requests", bench_args.requests, "runs of each shape")
                               ->check(CLI::Range(int64_t{1}, int64_t{100'000'000}));
-  b->add_option("--duration", bench_args.seconds, "seconds for each shape")->check(CLI::PositiveNumber)->excludes(requests);
+  b->add_option("--duration", bench_args.seconds, "seconds for each shape")->check(positive_number)->excludes(requests);
   b->add_option("--json", bench_args.json, "file for the report; - is standard output");
 
   CLI::App* i = app.add_subcommand("inspect", "Say what an artifact or a model holds");
@@ -90,9 +99,9 @@ int parse_and_run(int argc, char** argv) {
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
   v->add_option("--tolerance", verify_args.tolerance, "largest relative error")
-      ->check(CLI::PositiveNumber)
+      ->check(positive_number)
       ->capture_default_str();
-  v->add_option("--threads", verify_args.threads)->check(CLI::NonNegativeNumber);
+  v->add_option("--threads", verify_args.threads)->check(CLI::Range(0, INT_MAX));
 
   try {
     app.parse(argc, argv);

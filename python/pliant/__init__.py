@@ -70,6 +70,10 @@ def _int64(name, value):
     return value
 
 
+def _seed_of(value):
+    return None if value is None else operator.index(value)
+
+
 def _path(path):
     path = os.fsencode(path)
     if b"\0" in path:
@@ -163,8 +167,8 @@ class Executable:
     def _run_seed(self, seed):
         """What the run's random numbers follow from, as the extension takes it; None: nothing that another run has."""
         if seed is None and self._seed is not None:
-            seed = operator.index(self._seed) * 0x9E3779B97F4A7C15 + next(self._seeded_runs)
-        return None if seed is None else operator.index(seed) % 2**64
+            seed = self._seed * 0x9E3779B97F4A7C15 + next(self._seeded_runs)
+        return None if seed is None else _seed_of(seed) % 2**64
 
     @staticmethod
     def _missing(what, name, known):
@@ -295,15 +299,18 @@ def compile(model, *, target="native", precision="fp32", opt_level=3, threads=No
     if hasattr(model, "SerializeToString"):
         model = model.SerializeToString()
     is_path = not isinstance(model, bytes)
-    show = sys.stderr.isatty() if progress is None else progress
+    seed = _seed_of(seed)
+    shapes, bounds, likely = ({} if given is None else given for given in (shapes, bounds, likely))
+    # Programs without a console have no standard error, and what stands for it need not be a file.
+    show = sys.stderr is not None and (hasattr(sys.stderr, "isatty") and sys.stderr.isatty() if progress is None else progress)
     try:
         core = _core.compile(
             _path(model) if is_path else model, is_path, target=target, precision=precision,
             opt_level=max(-1, min(operator.index(opt_level), 99)), threads=0,
             run_threads=_count("threads", threads, _MOST_THREADS), memory_limit=_count("memory_limit", memory_limit, _MOST_BYTES),
-            shapes={name: [str(axis) for axis in axes] for name, axes in (shapes or {}).items()},
-            bounds={name: (_int64("bounds", low), _int64("bounds", high)) for name, (low, high) in (bounds or {}).items()},
-            likely={name: [_int64("likely", value) for value in values] for name, values in (likely or {}).items()},
+            shapes={name: [str(axis) for axis in axes] for name, axes in shapes.items()},
+            bounds={name: (_int64("bounds", low), _int64("bounds", high)) for name, (low, high) in bounds.items()},
+            likely={name: [_int64("likely", value) for value in values] for name, values in likely.items()},
             dump_dir=_path(dump_dir) if dump_dir else b"", native_loops=bool(native_loops), check_passes=bool(check_passes),
             check_memory=bool(check_memory),
             progress=_show_progress if show else None)
@@ -328,5 +335,6 @@ def load(path, threads=None, memory_limit=None, huge_pages=None, seed=None, chec
     check_memory  for finding faults of ours: runs are slow and end with a RunError that names the kernel where one writes
                   outside its buffers; what is read before anything wrote it is no number
     """
+    seed = _seed_of(seed)
     return Executable(_core.Executable(_path(path), _count("threads", threads, _MOST_THREADS),
                                        _count("memory_limit", memory_limit, _MOST_BYTES), huge_pages, bool(check_memory)), seed)

@@ -125,15 +125,21 @@ int write_all(int file, std::span<const std::byte> bytes) {
   return 0;
 }
 
+bool is_pipe(const std::string& path) {
+  struct stat at{};
+  return stat(path.c_str(), &at) == 0 && S_ISFIFO(at.st_mode);
+}
+
 // A pipe, terminal or device, open for writing; -1 with errno. A pipe must find its reader within some seconds.
 int open_stream(const std::string& path) {
+  const bool waits = is_pipe(path);
   for (int tries = 0;; ++tries) {
     const int file = open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (file >= 0) {
       fcntl(file, F_SETFL, fcntl(file, F_GETFL) & ~O_NONBLOCK);
       return file;
     }
-    if (errno != ENXIO || tries == kPipeTries) return -1;
+    if (errno != ENXIO || !waits || tries == kPipeTries) return -1;
     ::poll(nullptr, 0, kPipeWaitMs);
   }
 }
@@ -187,7 +193,8 @@ Status OutputFile::begin() {
       return ok();
     case Kind::Stream:
       file_ = open_stream(target_);
-      if (file_ < 0 && errno == ENXIO) return error_of(path_, "cannot be written: nobody reads from this pipe");
+      if (file_ < 0 && errno == ENXIO && is_pipe(target_))
+        return error_of(path_, "cannot be written: nobody reads from this pipe");
       break;
     case Kind::Regular: file_ = create_in(folder_of(target_), temporary_); break;
   }

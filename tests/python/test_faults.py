@@ -64,6 +64,28 @@ def test_numbers_that_count(bad, error, mlp, mlp_exe, tmp_path):
             call()
 
 
+@pytest.mark.parametrize("bad", ["5", 1.5, b"5", [5]])
+def test_seeds_are_looked_at_first(bad, mlp, mlp_exe, tmp_path):
+    mlp_exe.save(tmp_path / "m")
+    for call in (lambda: pliant.compile(str(mlp), seed=bad), lambda: pliant.load(tmp_path / "m", seed=bad),
+                 lambda: mlp_exe.run({"x": np.ones((2, 8), np.float32)}, seed=bad)):
+        with pytest.raises(TypeError):
+            call()
+
+
+@pytest.mark.parametrize("option", ["shapes", "bounds", "likely"])
+def test_what_is_no_dict_is_refused_when_it_is_empty_too(option, mlp):
+    for bad in (0, "", [], np.zeros((1, 1))):
+        with pytest.raises((AttributeError, TypeError)):
+            pliant.compile(str(mlp), **{option: bad})
+
+
+@pytest.mark.parametrize("progress", [None, True])
+def test_compiling_without_standard_error(progress, mlp, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", None)
+    assert pliant.compile(str(mlp), progress=progress).inputs
+
+
 def test_numbers_that_are_large(mlp, mlp_exe, tmp_path):
     mlp_exe.save(tmp_path / "m")
     for n in (2**31, 2**63, 2**80):
@@ -149,6 +171,14 @@ def test_torch_tensors(mlp_exe):
 
 
 # ---- the tool
+
+@pytest.mark.parametrize("option", [("bench", "--duration"), ("verify", "--tolerance")])
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf", "0", "-1", "1e400", "x", ""])
+def test_numbers_that_compare_with_nothing(folder, option, number):  # noqa: F811
+    command, name = option
+    model = [folder / "bert.pliant"] + ([folder / "bert.onnx"] if command == "verify" else [])
+    assert name in tool(command, *model, "--dim", "batch=1,seq=2", name, number, status=2)
+
 
 def test_two_different_models(folder, tmp_path):  # noqa: F811
     (tmp_path / "mlp.onnx").write_bytes(models.mlp().SerializeToString())

@@ -82,6 +82,12 @@ def test_pipes_are_written_into(mlp, artifact, tmp_path, reader_first):
     assert got == [artifact] and stat.S_ISFIFO(os.stat(tmp_path / "pipe").st_mode)
 
 
+def test_only_pipes_are_waited_for(mlp):
+    """A process without a terminal: opening /dev/tty fails as opening a pipe does that nobody reads."""
+    done = subprocess.run([TOOL, "compile", mlp, "-o", "/dev/tty"], capture_output=True, text=True, start_new_session=True)
+    assert done.returncode == 1 and "No such device or address [file]" in done.stderr, done.stderr
+
+
 def test_what_cannot_be_written_is_refused_before_the_work(tmp_path):
     """The model is none: had it been looked at first, it would be what is refused."""
     (tmp_path / "bad.onnx").write_bytes(b"no model")
