@@ -7,15 +7,20 @@
 
 namespace pliant::lower {
 
+std::optional<Dim> as_dim(Scalar s) {
+  if (s->kind == expr::ScalarKind::Index) return s->index[0];
+  if (s->kind == expr::ScalarKind::Const && s->dtype == DType::I64) return s->ctx->constant(static_cast<int64_t>(s->bits));
+  return std::nullopt;
+}
+
 std::optional<Dim> slack_of(Scalar term) {
   if (term->kind != expr::ScalarKind::Binary) return std::nullopt;
   const bool strict = term->binary() == expr::BinaryOp::Lt;
   if (!strict && term->binary() != expr::BinaryOp::Le) return std::nullopt;
   if (term->args[0]->dtype != DType::I64) return std::nullopt;
   auto side = [](Scalar s) -> std::optional<Dim> {
-    if (s->kind == expr::ScalarKind::Index) return s->index[0];
-    if (s->kind != expr::ScalarKind::Const) return expr::value(s);
-    return s->ctx ? std::optional<Dim>(s->ctx->constant(static_cast<int64_t>(s->bits))) : std::nullopt;
+    if (const auto d = as_dim(s)) return d;
+    return s->kind == expr::ScalarKind::Const ? std::nullopt : std::optional<Dim>(expr::value(s));
   };
   auto a = side(term->args[0]), b = side(term->args[1]);
   if (!a || !b) return std::nullopt;

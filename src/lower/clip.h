@@ -8,6 +8,8 @@
 
 namespace pliant::lower {
 
+// An i64 that is a position, a size or a constant.
+std::optional<Dim> as_dim(Scalar s);
 // `term` as slack >= 0; nothing where it says anything else.
 std::optional<Dim> slack_of(Scalar term);
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "lower/checks.h"
+#include "lower/cut.h"
 #include "lower/runs.h"
 #include "lower/stage_kernels.h"
 #include "lower/strided.h"
@@ -21,6 +22,7 @@ loop::StmtPtr make_stage_store(expr::Context& ctx, loop::BufferId buffer, Dim of
 namespace {
 
 constexpr int64_t kChunkBytes = 16384;  // of the widest type, for one task along the vector loop
+constexpr int64_t kShortRow = 4;        // vectors of a row that is not worth parts of its own around a cut
 
 // A function that is a polynomial, not an instruction.
 bool has_function(Scalar s) {
@@ -173,7 +175,9 @@ loop::StmtPtr make_turns(expr::Context& ctx, const Nest& nest, const std::vector
 }
 
 // Tasks of the outer loops, and of chunks of a long innermost one, which is the vector loop.
-TaskGrid make_rows_of_vectors(expr::Context& ctx, const Nest& nest, const Group& group, int64_t lanes) {
+TaskGrid make_rows_of_vectors(expr::Context& ctx, const codegen::Target& target, const Nest& nest, const Group& group,
+                              int64_t lanes) {
+  const Tail tail = tail_for(target, nest.scalars);
   TaskGrid grid{nest.loops, {}};
   Loop inner = grid.parallel.back();
   grid.parallel.pop_back();
@@ -220,17 +224,34 @@ TaskGrid make_rows_of_vectors(expr::Context& ctx, const Nest& nest, const Group&
     begin = begin + vectors * lanes;
     length = mod(length, lanes);
   }
-  parts.push_back(make_vector_loop(ctx, length, lanes, [&](Dim v) {
+  auto element = [&](const Nest& n, Dim v) {
     std::vector<loop::StmtPtr> points;
     for (Dim u : unrolled) {
       expr::DimMap at = outer;
       at[inner.var] = begin + v;
       if (unrolled_var) at[*unrolled_var] = u;
-      points.push_back(make_point(ctx, nest, group, at, lane_of(v, begin)));
+      points.push_back(make_point(ctx, n, group, at, lane_of(v, begin)));
     }
     return loop::make_block(std::move(points));
-  }));
-  grid.body = wrap_loops(serial, loop::ForKind::Serial, loop::make_block(std::move(parts)));
+  };
+  auto rows = [&](loop::StmtPtr row) {
+    std::vector<loop::StmtPtr> all = parts;
+    all.push_back(std::move(row));
+    return wrap_loops(serial, loop::ForKind::Serial, loop::make_block(std::move(all)));
+  };
+  grid.body = rows(make_vector_loop(ctx, length, lanes, [&](Dim v) { return element(nest, v); }, tail));
+  if (const auto cut = unrolled_var || group.checks > 0 ? std::nullopt : find_cut(ctx, target, nest.scalars, inner)) {
+    Nest sides[3] = {nest, nest, nest};
+    for (size_t side : {Before, After})
+      for (Scalar& s : sides[side].scalars) s = assume(s, cut->condition, cut->holds_before == (side == Before));
+    const loop::StmtPtr in_parts = make_cut_loop(ctx, length, lanes, tail, expr::substitute(cut->at, outer) - begin,
+                                                 [&](Side side, Dim v) { return element(sides[side], v); });
+    const Dim enough = ctx.constant(kShortRow * lanes);
+    if (ctx.proves_less_equal(enough, length))
+      grid.body = rows(in_parts);
+    else if (!ctx.proves_less_equal(length, enough - 1))
+      grid.body = loop::make_if(expr::less_equal(enough, length), rows(in_parts), grid.body);
+  }
   return grid;
 }
 
@@ -257,14 +278,15 @@ TaskGrid make_grid(const Problem& p, const StageList& list, const Nest& nest, co
   const Walk walk = group.checks == 0 ? walk_of(p, list, nest, group.stages) : Walk();
   if (walk.transposed) return make_transposed(ctx, p.target, walk.flat, *walk.transposed);
   if (merges_at_run_time(ctx, nest, lanes)) {
-    Runs runs = make_runs(ctx, nest, chunk_of(nest), lanes, [&](const Nest& run, SymbolId var, Dim at) {
-      return make_point(ctx, run, group, {{var, at}}, lane_of(at, ctx.constant(0)));
-    });
+    Runs runs = make_runs(ctx, nest, chunk_of(nest), lanes, tail_for(p.target, nest.scalars),
+                          [&](const Nest& run, SymbolId var, Dim at) {
+                            return make_point(ctx, run, group, {{var, at}}, lane_of(at, ctx.constant(0)));
+                          });
     return {{runs.tasks}, runs.body};
   }
   if (walk.step) return make_strided(ctx, p.target, walk.flat, *walk.step);
   if (nest.loops.empty()) return {{}, make_point(ctx, nest, group, {}, std::nullopt)};
-  return make_rows_of_vectors(ctx, nest, group, lanes);
+  return make_rows_of_vectors(ctx, p.target, nest, group, lanes);
 }
 
 }  // namespace

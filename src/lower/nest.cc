@@ -162,8 +162,39 @@ loop::Function KernelBuilder::finish(loop::StmtPtr body) {
   return std::move(f_);
 }
 
-loop::StmtPtr make_vector_loop(expr::Context& ctx, Dim extent, int64_t lanes,
-                               const std::function<loop::StmtPtr(Dim)>& body) {
+Tail tail_for(const codegen::Target& target, const std::vector<Scalar>& scalars) {
+  constexpr int64_t kMostCost = 16;  // of an element, which the tail has as often as lanes are halved
+  if (target.masked_memory) return Tail::Masked;
+  int64_t cost = 0;
+  bool has_small = false;
+  for (Scalar s : scalars) {
+    cost += cost_of(s);
+    has_small = has_small || byte_size(s->dtype) < 4;
+    for_each_scalar(
+        s, [&](Scalar t) { has_small = has_small || (t->kind == expr::ScalarKind::Load && byte_size(t->dtype) < 4); });
+  }
+  return has_small && cost <= kMostCost ? Tail::Halving : Tail::Masked;
+}
+
+namespace {
+
+// The last `rest` elements, from `begin` on: vectors of half the lanes, a quarter and so on, each where it is needed.
+loop::StmtPtr make_halving_tail(expr::Context& ctx, Dim begin, Dim rest, int64_t lanes,
+                                const std::function<loop::StmtPtr(Dim)>& body) {
+  std::vector<loop::StmtPtr> parts;
+  for (int64_t width = lanes / 2; width > 0; width /= 2) {
+    const Dim left = mod(rest, 2 * width), j = ctx.index_symbol("l", ctx.constant(width));
+    const loop::StmtPtr part = loop::make_for(*j.as_symbol(), ctx.constant(width), loop::ForKind::Vector,
+                                              body(begin + floordiv(rest, 2 * width) * (2 * width) + j));
+    parts.push_back(loop::make_if(expr::less_equal(ctx.constant(width), left), part));
+  }
+  return loop::make_block(std::move(parts));
+}
+
+}  // namespace
+
+loop::StmtPtr make_vector_loop(expr::Context& ctx, Dim extent, int64_t lanes, const std::function<loop::StmtPtr(Dim)>& body,
+                               Tail tail_kind) {
   std::vector<loop::StmtPtr> parts;
   Dim whole = floordiv(extent, lanes);
   if (!whole.is_const(0)) {
@@ -172,7 +203,9 @@ loop::StmtPtr make_vector_loop(expr::Context& ctx, Dim extent, int64_t lanes,
     parts.push_back(loop::make_for(*i.as_symbol(), whole, loop::ForKind::Serial, inner));
   }
   Dim rest = mod(extent, lanes);
-  if (!rest.is_const(0)) {
+  if (tail_kind == Tail::Halving && !rest.is_const()) {
+    parts.push_back(make_halving_tail(ctx, whole * lanes, rest, lanes, body));
+  } else if (!rest.is_const(0)) {
     // A rest that is known gets a vector of its own size.
     int64_t width = lanes;
     while (rest.is_const() && width / 2 >= rest.const_value()) width /= 2;

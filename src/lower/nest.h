@@ -72,9 +72,15 @@ class KernelBuilder {
   loop::Function f_;
 };
 
-// `for var in extent step lanes`, as a main part of whole vectors and a masked tail: body(v, guard) builds the statement for
-// the element index v inside a Vector loop; with `guard` set the caller's stores are already under the mask.
-loop::StmtPtr make_vector_loop(expr::Context& ctx, Dim extent, int64_t lanes, const std::function<loop::StmtPtr(Dim)>& body);
+// What follows the last whole vector of a loop: one vector under a mask, or ever smaller vectors, which targets without
+// masked memory of small elements take apart less.
+enum class Tail { Masked, Halving };
+// The better one for storing `scalars`.
+Tail tail_for(const codegen::Target& target, const std::vector<Scalar>& scalars);
+// `for v in extent`, as a main part of whole vectors and a tail: body(v) builds the statement for the element index v inside
+// a Vector loop, the tail's already under its mask.
+loop::StmtPtr make_vector_loop(expr::Context& ctx, Dim extent, int64_t lanes, const std::function<loop::StmtPtr(Dim)>& body,
+                               Tail tail = Tail::Masked);
 // Loops around `body`, outermost first.
 loop::StmtPtr wrap_loops(const std::vector<Loop>& loops, loop::ForKind kind, loop::StmtPtr body);
 Dim product_of(expr::Context& ctx, const std::vector<Loop>& loops);

@@ -2,26 +2,22 @@
 
 #include <optional>
 
+#include "lower/clip.h"
+
 namespace pliant::lower {
 
 namespace {
 
 constexpr int64_t kFewElements = 4096;
 
-std::optional<Dim> as_dim(expr::Context& ctx, Scalar s) {
-  if (s->kind == expr::ScalarKind::Index) return s->index[0];
-  if (s->kind == expr::ScalarKind::Const && s->dtype == DType::I64) return ctx.constant(static_cast<int64_t>(s->bits));
-  return std::nullopt;
-}
-
 struct Bound {
   size_t axis;
   Dim end;
 };
 // `i < end` for an axis of the stage.
-std::optional<Bound> bound_of(expr::Context& ctx, const Stage& s, Scalar cond) {
+std::optional<Bound> bound_of(const Stage& s, Scalar cond) {
   if (cond->kind != expr::ScalarKind::Binary || cond->binary() != expr::BinaryOp::Lt) return std::nullopt;
-  std::optional<Dim> position = as_dim(ctx, cond->args[0]), end = as_dim(ctx, cond->args[1]);
+  std::optional<Dim> position = as_dim(cond->args[0]), end = as_dim(cond->args[1]);
   if (!position || !end || !position->as_symbol()) return std::nullopt;
   std::optional<size_t> axis;
   for (size_t k = 0; k < s.tensor->index.size(); ++k) {
@@ -39,7 +35,7 @@ std::vector<Piece> pieces_of(expr::Context& ctx, const Stage& s) {
   Scalar rest = s.body;
   Dim begin = ctx.constant(0);
   while (rest->kind == expr::ScalarKind::Select) {
-    std::optional<Bound> bound = bound_of(ctx, s, rest->args[0]);
+    std::optional<Bound> bound = bound_of(s, rest->args[0]);
     if (!bound || (!pieces.empty() && bound->axis != pieces[0].axis) || !ctx.proves_less_equal(begin, bound->end)) break;
     pieces.push_back({bound->axis, begin, bound->end - begin, rest->args[1]});
     begin = bound->end;

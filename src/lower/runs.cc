@@ -171,6 +171,83 @@ std::optional<Dim> even_divisor(expr::Context& ctx, const Nest& nest, const Loop
   return std::nullopt;
 }
 
+// The nest of one run: a loop over `along`, along which offset k goes from bases[k] in steps[k].
+struct Along {
+  Dim var, extent;
+};
+Nest nest_of_run(expr::Context& ctx, const Nest& nest, const std::vector<Offset>& offsets, const std::vector<Dim>& bases,
+                 const std::vector<Dim>& steps, const Along& along) {
+  auto linear = [&](Dim whole) {
+    for (size_t k = 0; k < offsets.size(); ++k)
+      if (offsets[k].whole == whole) return bases[k] + along.var * steps[k];
+    PLIANT_CHECK(false) << "an offset that is not of the nest";
+    return Dim();
+  };
+  Nest flat;
+  flat.loops = {{*along.var.as_symbol(), along.extent}};
+  for (Scalar s : nest.scalars)
+    flat.scalars.push_back(
+        expr::substitute(s, {}, [&](Scalar l) { return expr::make_load(ctx, l->tensor, l->dtype, {linear(l->index[0])}); }));
+  for (Dim d : nest.offsets) flat.offsets.push_back(linear(d));
+  return flat;
+}
+
+// Steps that are known in a part of a kernel's runs, and when they are these.
+struct Known {
+  Scalar when;
+  std::vector<Dim> steps;
+};
+// What steps that the run decides mostly are: all 1, or one of them 0. At most one holds. None where there is nothing to
+// decide, or where an element costs so much that selections between one element and a vector of them do not count.
+std::vector<Known> known_steps(expr::Context& ctx, const Nest& nest, const std::vector<Dim>& steps) {
+  constexpr int64_t kCheap = 16;
+  constexpr size_t kMostOpen = 3;
+  int64_t cost = 0;
+  for (Scalar s : nest.scalars) cost += cost_of(s);
+  std::vector<Dim> open;
+  for (Dim d : steps)
+    if (!d.is_const() && std::find(open.begin(), open.end(), d) == open.end()) open.push_back(d);
+  if (cost > kCheap || open.empty()) return {};
+  std::vector<Known> out;
+  for (size_t zero = open.size() + 1; zero-- > 0;) {  // open.size(): none of them
+    if (zero < open.size() && open.size() > kMostOpen) break;
+    Known known;
+    for (size_t k = 0; k < open.size(); ++k) {
+      const Scalar is = expr::equal(open[k], ctx.constant(k == zero ? 0 : 1));
+      known.when = known.when ? expr::logical_and(known.when, is) : is;
+    }
+    for (Dim d : steps) {
+      const bool vanishes = zero < open.size() && d == open[zero];
+      known.steps.push_back(d.is_const() ? d : ctx.constant(vanishes ? 0 : 1));
+    }
+    out.push_back(std::move(known));
+  }
+  return out;
+}
+
+// What a task does, in parts that have the same elements of each of their runs: where runs are no longer than a task, one
+// part of the runs that begin in the task's points, each whole; else one part a run, of its elements among those points.
+struct Parts {
+  Dim var, parts;
+  Dim first_run, end_run;
+  Dim from, count;  // of each run
+};
+Parts parts_of(expr::Context& ctx, Dim total, int64_t chunk, Dim task, Dim length, Lets& lets, Lets& at_part) {
+  const Dim zero = ctx.constant(0), one = ctx.constant(1);
+  const Dim first = lets.add("first", task * chunk, 0, expr::kNoLimit);
+  const Dim end = lets.add("end", min(total, first + chunk), 0, expr::kNoLimit);
+  const Scalar is_short = expr::less_equal(length, ctx.constant(chunk));
+  const Dim begins = lets.add("run", floordiv(first + select(is_short, length - 1, zero), length), 0, expr::kNoLimit);
+  const Dim ends = lets.add("end_run", ceildiv(end, length), 0, expr::kNoLimit);
+  const Dim parts = lets.add("parts", select(is_short, one, ends - begins), 1, expr::kNoLimit);
+  const Dim p = ctx.index_symbol("p", parts);
+  const Dim first_run = at_part.add("run", begins + p, 0, expr::kNoLimit);
+  const Dim end_run = at_part.add("part_end", select(is_short, ends, first_run + 1), 0, expr::kNoLimit);
+  const Dim from = at_part.add("from", select(is_short, zero, max(first - first_run * length, zero)), 0, expr::kNoLimit);
+  const Dim count = select(is_short, length, min(end - first_run * length, length) - from);
+  return {p, parts, first_run, end_run, from, at_part.add("count", count, 1, chunk)};
+}
+
 }  // namespace
 
 void split_repeats(expr::Context& ctx, Nest& nest, int64_t lanes) {
@@ -215,25 +292,21 @@ bool merges_at_run_time(expr::Context& ctx, const Nest& nest, int64_t lanes) {
   return vanishes || (repeats && !inner.is_const());
 }
 
-Runs make_runs(expr::Context& ctx, const Nest& nest, int64_t chunk, int64_t lanes,
-               const std::function<loop::StmtPtr(const Nest& flat, SymbolId var, Dim at)>& point) {
+Runs make_runs(expr::Context& ctx, const Nest& nest, int64_t chunk, int64_t lanes, Tail tail, const MakePoint& point) {
   const std::vector<Offset> offsets = *linear_offsets(ctx, nest);
   const Dim total = product_of(ctx, nest.loops), tasks = ceildiv(total, chunk), task = ctx.index_symbol("t", tasks);
-  Lets lets(ctx), at_row(ctx), at_run(ctx);
+  Lets lets(ctx), at_part(ctx), at_row(ctx), at_run(ctx);
   const Merged m = merge(ctx, nest, offsets, lets);
   const Near near = nearest(ctx, nest, offsets, m, lets);
-  const Dim first = lets.add("first", task * chunk, 0, expr::kNoLimit);
-  const Dim end = lets.add("end", min(total, first + chunk), 0, expr::kNoLimit);
-  const Dim first_run = lets.add("run", floordiv(first, m.length), 0, expr::kNoLimit);
-  const Dim end_run = lets.add("end_run", ceildiv(end, m.length), 0, expr::kNoLimit);
+  const Parts parts = parts_of(ctx, total, chunk, task, m.length, lets, at_part);
   // Rows of runs along the nearest loop: what the other loops add is computed once a row.
-  const Dim first_row = lets.add("row", floordiv(first_run, near.extent), 0, expr::kNoLimit);
-  const Dim rows = ceildiv(end_run, near.extent) - first_row, q = ctx.index_symbol("q", rows);
+  const Dim first_row = at_part.add("row", floordiv(parts.first_run, near.extent), 0, expr::kNoLimit);
+  const Dim rows = ceildiv(parts.end_run, near.extent) - first_row, q = ctx.index_symbol("q", rows);
   const Dim row = at_row.add("row", first_row + q, 0, expr::kNoLimit);
-  const Dim from_run = at_row.add("first_run", max(first_run - row * near.extent, ctx.constant(0)), 0, expr::kNoLimit);
-  const Dim runs = at_row.add("runs", min(near.extent, end_run - row * near.extent) - from_run, 0, expr::kNoLimit);
+  const Dim from_run = at_row.add("first_run", max(parts.first_run - row * near.extent, ctx.constant(0)), 0, expr::kNoLimit);
+  const Dim runs = at_row.add("runs", min(near.extent, parts.end_run - row * near.extent) - from_run, 0, expr::kNoLimit);
   std::vector<Dim> bases;
-  for (const Offset& o : offsets) bases.push_back(o.rest);
+  for (size_t k = 0; k < offsets.size(); ++k) bases.push_back(offsets[k].rest + parts.from * m.steps[k]);
   Dim rest = row;
   for (size_t j = near.others.size(); j-- > 0;) {
     if (near.others[j].is_const(1)) continue;
@@ -242,30 +315,31 @@ Runs make_runs(expr::Context& ctx, const Nest& nest, int64_t chunk, int64_t lane
     for (size_t k = 0; k < offsets.size(); ++k) bases[k] = bases[k] + index * offsets[k].strides[j];
   }
   for (Dim& base : bases) base = at_row.add("base", base, 0, expr::kNoLimit);
-  const Dim r = ctx.index_symbol("r", runs), i = from_run + r;
-  const Dim start = at_run.add("start", (row * near.extent + i) * m.length, 0, expr::kNoLimit);
-  const Dim from = at_run.add("from", max(first - start, ctx.constant(0)), 0, expr::kNoLimit);
-  const Dim count = at_run.add("count", min(end - start, m.length) - from, 1, chunk);
+  const Dim r = ctx.index_symbol("r", runs);
   for (size_t k = 0; k < offsets.size(); ++k)
-    bases[k] = at_run.add("at", bases[k] + i * near.strides[k] + from * m.steps[k], 0, expr::kNoLimit);
-  // The nest of one run, over a variable of its own.
-  const Dim v = ctx.index_symbol("i", count);
-  auto linear = [&](Dim whole) {
-    for (size_t k = 0; k < offsets.size(); ++k)
-      if (offsets[k].whole == whole) return bases[k] + v * m.steps[k];
-    PLIANT_CHECK(false) << "an offset that is not of the nest";
-    return Dim();
-  };
-  Nest flat;
-  flat.loops = {{*v.as_symbol(), count}};
-  for (Scalar s : nest.scalars)
-    flat.scalars.push_back(
-        expr::substitute(s, {}, [&](Scalar l) { return expr::make_load(ctx, l->tensor, l->dtype, {linear(l->index[0])}); }));
-  for (Dim d : nest.offsets) flat.offsets.push_back(linear(d));
-  loop::StmtPtr run = make_vector_loop(ctx, count, lanes, [&](Dim at) { return point(flat, *v.as_symbol(), at); });
-  run = loop::make_for(*r.as_symbol(), runs, loop::ForKind::Serial, at_run.around(run));
-  loop::StmtPtr all = loop::make_for(*q.as_symbol(), rows, loop::ForKind::Serial, at_row.around(run));
-  return {{*task.as_symbol(), tasks}, lets.around(all)};
+    bases[k] = at_run.add("at", bases[k] + (from_run + r) * near.strides[k], 0, expr::kNoLimit);
+  const Dim v = ctx.index_symbol("i", parts.count);
+  std::vector<loop::StmtPtr> body;
+  Dim begin = ctx.constant(0), left = parts.count;
+  for (const Known& known : known_steps(ctx, nest, m.steps)) {
+    const Dim holds = lets.add("known", select(known.when, ctx.constant(1), ctx.constant(0)), 0, 1);
+    const Dim vectors = at_part.add("vectors", holds * floordiv(left, lanes), 0, chunk);
+    const Nest flat = nest_of_run(ctx, nest, offsets, bases, known.steps, {v, parts.count});
+    const Dim w = ctx.index_symbol("v", vectors), l = ctx.index_symbol("l", ctx.constant(lanes));
+    const loop::StmtPtr vector = loop::make_for(*l.as_symbol(), ctx.constant(lanes), loop::ForKind::Vector,
+                                                point(flat, *v.as_symbol(), begin + w * lanes + l));
+    body.push_back(loop::make_for(*w.as_symbol(), vectors, loop::ForKind::Serial, vector));
+    begin = begin + vectors * lanes;
+    left = at_part.add("left", parts.count - begin, 0, chunk);
+  }
+  const Nest flat = nest_of_run(ctx, nest, offsets, bases, m.steps, {v, parts.count});
+  auto element = [&](Dim at) { return point(flat, *v.as_symbol(), begin + at); };
+  body.push_back(make_vector_loop(ctx, left, lanes, element, tail));
+  loop::StmtPtr st = at_run.around(loop::make_block(std::move(body)));
+  st = at_row.around(loop::make_for(*r.as_symbol(), runs, loop::ForKind::Serial, st));
+  st = at_part.around(loop::make_for(*q.as_symbol(), rows, loop::ForKind::Serial, st));
+  st = loop::make_for(*parts.var.as_symbol(), parts.parts, loop::ForKind::Serial, st);
+  return {{*task.as_symbol(), tasks}, lets.around(st)};
 }
 
 }  // namespace pliant::lower

@@ -21,7 +21,7 @@ struct Runs {
 // The nest as tasks of `chunk` points in row-major order. Loops from the innermost outwards over which all offsets go on
 // evenly make one long run; the loops outside are taken from the number of the run. `point` builds the statements of one
 // point of a nest of one loop, at the index that it gets.
-Runs make_runs(expr::Context& ctx, const Nest& nest, int64_t chunk, int64_t lanes,
-               const std::function<loop::StmtPtr(const Nest& flat, SymbolId var, Dim at)>& point);
+using MakePoint = std::function<loop::StmtPtr(const Nest& flat, SymbolId var, Dim at)>;
+Runs make_runs(expr::Context& ctx, const Nest& nest, int64_t chunk, int64_t lanes, Tail tail, const MakePoint& point);
 
 }  // namespace pliant::lower

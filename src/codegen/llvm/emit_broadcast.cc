@@ -31,7 +31,7 @@ Value* Emitter::load_run_or_element(const BufferState& b, const Index& ix, Value
   Value* run = nullptr;
   if (target_.masked_memory || mask) {
     Value* lanes = condition ? splat(has_run) : all_run;
-    run = load_vector(b, p, mask ? b_.CreateAnd(mask, lanes) : lanes);
+    run = load_where(b, p, mask ? b_.CreateAnd(mask, lanes) : lanes);
   } else {
     run = load_vector(b, b_.CreateSelect(has_run, p, zeros(bytes * lanes_)), nullptr);
   }

@@ -119,6 +119,35 @@ Value* Emitter::load_vector(const BufferState& b, Value* pointer, Value* mask) {
   return b.buffer->dtype == DType::Bool ? b_.CreateICmpNE(load, llvm::Constant::getNullValue(ty)) : load;
 }
 
+Value* Emitter::load_where(const BufferState& b, Value* pointer, Value* mask) {
+  const int64_t bytes = byte_size(b.buffer->dtype);
+  if (!mask || target_.masked_memory || bytes >= 4 || b.buffer->scope != Scope::Param || opt_level_ == 0)
+    return load_vector(b, pointer, mask);
+  // Without instructions for it a masked load is a branch a lane: only vectors that are not wholly inside get one.
+  Dim elements = ctx_.constant(1);
+  for (Dim d : b.buffer->shape) elements = elements * d;
+  Value* offset = b_.CreateSub(b_.CreatePtrToInt(pointer, b_.getInt64Ty()), b_.CreatePtrToInt(b.base, b_.getInt64Ty()));
+  Value* last = uniform_dim((elements - lanes_) * bytes);
+  Value* inside = b_.CreateAnd(b_.CreateICmpSGE(offset, hoist_->constant(0)), b_.CreateICmpSLE(offset, last));
+  auto* all = llvm::BasicBlock::Create(llvm_, "inside", function_);
+  auto* some = llvm::BasicBlock::Create(llvm_, "border", function_);
+  auto* done = llvm::BasicBlock::Create(llvm_, "loaded", function_);
+  b_.CreateCondBr(inside, all, some);
+  b_.SetInsertPoint(all);
+  Value* whole = load_vector(b, pointer, nullptr);
+  whole = b_.CreateSelect(mask, whole, llvm::Constant::getNullValue(whole->getType()));
+  b_.CreateBr(done);
+  llvm::BasicBlock* from = b_.GetInsertBlock();
+  b_.SetInsertPoint(some);
+  Value* part = load_vector(b, pointer, mask);
+  b_.CreateBr(done);
+  b_.SetInsertPoint(done);
+  auto* loaded = b_.CreatePHI(whole->getType(), 2);
+  loaded->addIncoming(whole, from);
+  loaded->addIncoming(part, some);
+  return loaded;
+}
+
 void Emitter::stream_vector(const BufferState& b, Value* pointer, Value* value) {
   const auto bytes = static_cast<uint64_t>(lanes_ * byte_size(b.buffer->dtype));
   if (b.buffer->dtype == DType::Bool || !llvm::isPowerOf2_64(bytes) || bytes < 16 ||
@@ -217,7 +246,7 @@ Val Emitter::emit_load(Scalar s) {
   Value* mask = guarded ? guard_.mask : nullptr;
   Value* condition = guarded ? guard_.uniform : nullptr;
   if (is_contiguous(b, ix)) {
-    return {load_vector(b, kept_inside(address(b, ix), condition, bytes * lanes_), mask), true};
+    return {load_where(b, kept_inside(address(b, ix), condition, bytes * lanes_), mask), true};
   }
   if (ix.steps_by(-1) && !b.lane_private) {
     Index low = ix;

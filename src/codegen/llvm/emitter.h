@@ -138,6 +138,8 @@ class Emitter {
   bool proves_in_bounds(const loop::Buffer& b, const std::vector<expr::Dim>& index);
   bool is_contiguous(const BufferState& b, const Index& ix) const;
   llvm::Value* load_vector(const BufferState& b, llvm::Value* pointer, llvm::Value* mask);
+  // The same from a place that may lie outside of the buffer where the mask has no lane.
+  llvm::Value* load_where(const BufferState& b, llvm::Value* pointer, llvm::Value* mask);
   // ±2 to ±4 when the lanes are so many elements apart, otherwise 0.
   int64_t short_step(const BufferState& b, const Index& ix) const;
   // Elements `first`, `first + step` …; for a negative step `first` is the last lane's.
