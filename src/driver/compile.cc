@@ -11,8 +11,8 @@
 #include "codegen/codegen.h"
 #include "driver/pipeline.h"
 #include "emit/emit.h"
+#include "frontend/onnx/file/mapped_file.h"
 #include "frontend/onnx/import.h"
-#include "frontend/onnx/mapped_file.h"
 #include "ops/op.h"
 
 namespace pliant::driver {

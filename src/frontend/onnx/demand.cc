@@ -1,6 +1,6 @@
 #include "frontend/onnx/demand.h"
 
-#include "frontend/onnx/order.h"
+#include "frontend/onnx/file/order.h"
 #include "frontend/onnx/table.h"
 
 namespace pliant::frontend::onnx {

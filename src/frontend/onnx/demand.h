@@ -4,7 +4,7 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "frontend/onnx/model.h"
+#include "frontend/onnx/file/model.h"
 
 namespace pliant::frontend::onnx {
 

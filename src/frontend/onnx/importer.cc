@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "frontend/onnx/order.h"
+#include "frontend/onnx/file/order.h"
 #include "frontend/onnx/table.h"
 #include "graph/control.h"
 #include "graph/list_type.h"
@@ -53,9 +53,7 @@ bool Scope::defines(std::string_view name) const {
 }
 
 Importer::Importer(const ModelProto& model, std::shared_ptr<expr::Context> ctx)
-    : model_(model),
-      ctx_(std::move(ctx)),
-      state_{model, *ctx_, graph::FunctionBuilder("main", *ctx_), TensorLoader(model), {}} {}
+    : model_(model), ctx_(std::move(ctx)), state_(model, *ctx_) {}
 
 void Importer::report(Error e) {
   for (Diagnostic& d : e.diagnostics) state_.errors.push_back(std::move(d));
@@ -79,41 +77,38 @@ void Importer::add_initializers(const GraphProto& g, Scope& scope) {
     }
     auto v = std::make_shared<Value>();
     v->name = t.name;
-    v->pending = &t;
-    v->is_initializer = true;
+    v->load = [this, &t] { return load_initializer(t); };
     v->loc = Loc::make_named(v->name, "onnx.Initializer");
     scope.values.emplace(t.name, std::move(v));
   }
   for (std::string_view name : g.sparse_initializers) {
     auto v = std::make_shared<Value>();
     v->name = name;
-    v->is_initializer = true;
+    v->load = [label = "initialiser '" + v->name + "'"]() -> Result<graph::ConstantPtr> {
+      return make_error("unsupported-type", label, "sparse initialisers are not supported");
+    };
     v->loc = Loc::make_named(v->name, "onnx.Initializer");
     scope.values.emplace(name, std::move(v));
   }
 }
 
 void Importer::load_if_pending(Value& v) {
-  if (v.is_initializer && !v.constant && !v.broken) load(v);
+  if (v.load != nullptr && !v.constant && !v.broken) load(v);
+}
+
+Result<graph::ConstantPtr> Importer::load_initializer(const TensorProto& t) {
+  graph::ConstantPtr& constant = loaded_[&t];
+  if (constant == nullptr) constant = TRY(state_.loader.load(t, "initialiser '" + std::string(t.name) + "'"));
+  return constant;
 }
 
 void Importer::load(Value& v) {
-  std::string label = "initialiser '" + v.name + "'";
-  if (v.pending == nullptr) {
+  Result<graph::ConstantPtr> constant = v.load();
+  if (!constant.ok()) {
     v.broken = true;
-    return report(make_error("unsupported-type", label, "sparse initialisers are not supported"));
+    return report(std::move(constant.error()));
   }
-  graph::ConstantPtr& constant = loaded_[v.pending];
-  if (constant == nullptr) {
-    auto loaded = state_.loader.load(*v.pending, label);
-    if (!loaded.ok()) {
-      v.broken = true;
-      return report(std::move(loaded.error()));
-    }
-    constant = loaded.take();
-  }
-  v.pending = nullptr;
-  v.constant = constant;
+  v.constant = constant.take();
   graph::Shape shape;
   for (int64_t d : v.constant->shape) shape.push_back(ctx_->constant(d));
   v.type = graph::make_tensor_type(v.constant->dtype, std::move(shape));
@@ -135,8 +130,7 @@ std::vector<ValueRef> Importer::resolve_inputs(const NodeProto& n, const LocPtr&
       report(make_error("missing-value", describe(loc), "uses '" + std::string(name) + "', which nothing defines"));
       broken = true;
     } else {
-      bool is_unloaded = v->id == kNoValue && !v->constant && !v->known && !v->parts && !v->broken;
-      if (is_unloaded) load(*v);
+      load_if_pending(*v);
       broken = broken || v->broken;
     }
     out.push_back(std::move(v));
@@ -372,7 +366,7 @@ Status Importer::set_results(const Scope& scope) {
       return make_error("missing-value", "output \"" + std::string(out.name) + "\"",
                         "nothing defines this output of the model");
     }
-    if (v->id == kNoValue && !v->constant && !v->known && !v->parts && !v->broken) load(*v);
+    load_if_pending(*v);
     if (v->broken) return make_error("missing-value", "output \"" + std::string(out.name) + "\"", "it cannot be computed");
     if (!known_names.insert(out.name).second) {
       return make_error("duplicate-value", "output \"" + std::string(out.name) + "\"",

@@ -5,9 +5,9 @@
 #include <string>
 #include <unordered_map>
 
+#include "frontend/core/body.h"
 #include "frontend/onnx/conversion.h"
 #include "frontend/onnx/import.h"
-#include "ops/control.h"
 
 namespace pliant::frontend::onnx {
 
@@ -96,24 +96,20 @@ class Importer {
   void bind_branches(Conversion& c, Frame& frame, size_t depth, const Values& ids, const Branch& then,
                      const Branch& otherwise, expr::SymbolId first);
 
-  // import_loop.cc, import_scan.cc
+  // import_body.cc
   void import_loop(Conversion& c, Frame& frame, size_t index);
   void import_scan(Conversion& c, Scope& scope);
   void import_sequence_map(Conversion& c, Scope& scope);  // import_sequence_map.cc
-  // The outputs of a body whose inputs are given; the faults of the body as one error, without diagnostics where they are
-  // reported elsewhere.
+  // As Body::run.
   Result<std::vector<ValueRef>> run_body(Conversion& c, const GraphProto& g, std::vector<ValueRef> inputs, Scope& scope);
   const GraphProto* body_graph(Conversion& c);
-  // The values of a loop that provably runs no iteration, whose body may make no sense for that reason: `init`, and empty
-  // tensors of the types that the body declares for its last outputs. Nothing where it declares none.
-  std::optional<Values> values_of_no_iteration(Conversion& c, const GraphProto& body, Dim trip, const Values& init,
-                                               size_t scan_count);
-  friend class LoopImport;
-  friend class ScanImport;
+  Body body_of(Conversion& c, const GraphProto& g, Scope& scope);
+  void bind_outputs(Conversion& c, std::vector<ValueRef> values, Scope& scope);
   friend class SequenceMapImport;
 
   // The inputs of a node with their initialisers loaded; sets `broken` when one is.
   std::vector<ValueRef> resolve_inputs(const NodeProto& n, const LocPtr& loc, Scope& scope, bool& broken);
+  Result<graph::ConstantPtr> load_initializer(const TensorProto& t);
   void load(Value& v);
   void load_if_pending(Value& v);
   void bind(const NodeProto& n, size_t k, ValueRef v, Scope& scope);
@@ -127,7 +123,7 @@ class Importer {
 
   const ModelProto& model_;
   std::shared_ptr<expr::Context> ctx_;
-  ImportState state_;
+  ModelState state_;
   std::map<std::string, Dim> symbols_;  // by the model's name of the dim
   std::set<std::string> symbol_names_;  // those of dims without a name too
   struct Unsupported {

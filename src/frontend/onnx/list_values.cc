@@ -4,7 +4,7 @@
 
 namespace pliant::frontend::onnx {
 
-ValueRef make_known(Conversion& c, DType t, int64_t n) { return known_value(c, make_known(t, {}, {c.num(n)})); }
+ValueRef make_known(Conversion& c, DType t, int64_t n) { return known_value(c, frontend::make_known(t, {}, {c.num(n)})); }
 
 ValueRef make_parts(Conversion& c, graph::Type type, Parts parts) {
   auto v = std::make_shared<Value>();
@@ -52,7 +52,7 @@ bool holds_nothing(Conversion& c, size_t i) { return graph::element_of(c.value(i
 void add_rank(Conversion& c, int64_t more, Attrs& attrs) {
   const Value& list = c.value(0);
   if (graph::element_of(list.type).rank == graph::Rank::Known) return;
-  if (auto rank = DeclaredRank(list.name, c.node.outputs[0], more).find(c.state().model.graph)) attrs.set("rank", *rank);
+  if (auto rank = DeclaredRank(list.name, c.node.outputs[0], more).find(c.model().graph)) attrs.set("rank", *rank);
 }
 
 Row list_row(std::string_view op, int64_t since, size_t required, ListFn list) {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "frontend/onnx/model.h"
+#include "frontend/onnx/file/model.h"
 
 namespace pliant::frontend::onnx::testing {
 
