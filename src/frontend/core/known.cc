@@ -119,37 +119,6 @@ std::optional<int64_t> small_count(const std::vector<int64_t>& shape) {
   return n;
 }
 
-std::optional<std::vector<int64_t>> broadcast_shapes(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
-  size_t rank = std::max(a.size(), b.size());
-  std::vector<int64_t> out(rank);
-  for (size_t i = 0; i < rank; ++i) {
-    int64_t x = i < rank - a.size() ? 1 : a[i - (rank - a.size())];
-    int64_t y = i < rank - b.size() ? 1 : b[i - (rank - b.size())];
-    if (x != y && x != 1 && y != 1) return std::nullopt;
-    out[i] = x == 1 ? y : x;
-  }
-  if (!small_count(out)) return std::nullopt;
-  return out;
-}
-
-Known expand_to(const Known& k, const std::vector<int64_t>& shape) {
-  Known out{k.dtype, shape, {}};
-  int64_t n = small_count(shape).value_or(0);
-  size_t lead = shape.size() - k.shape.size();
-  for (int64_t flat = 0; flat < n; ++flat) {
-    int64_t rest = flat, source = 0, stride = 1;
-    for (size_t i = shape.size(); i-- > lead;) {
-      int64_t at = rest % shape[i];
-      rest /= shape[i];
-      int64_t extent = k.shape[i - lead];
-      source += (extent == 1 ? 0 : at) * stride;
-      stride *= extent;
-    }
-    out.elements.push_back(k.elements[static_cast<size_t>(source)]);
-  }
-  return out;
-}
-
 bool proves_non_negative(Dim d, expr::Context& ctx) { return ctx.proves_less_equal(ctx.constant(0), d); }
 
 Dim tight_max(Dim a, Dim b, expr::Context& ctx) {

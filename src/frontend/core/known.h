@@ -76,10 +76,6 @@ std::optional<Element> apply(ElementOp op, const Element& a, const Element& b, D
 std::optional<Element> apply(ElementOp op, const Element& a, DType t, expr::Context& ctx);
 std::optional<Element> cast(const Element& a, DType from, DType to, expr::Context& ctx);
 
-// numpy's broadcast of static shapes; nothing when they do not fit or the result is too large.
-std::optional<std::vector<int64_t>> broadcast_shapes(const std::vector<int64_t>& a, const std::vector<int64_t>& b);
-// The elements of `k` repeated to `shape`, to which its own shape broadcasts.
-Known expand_to(const Known& k, const std::vector<int64_t>& shape);
 // Element count, or nothing when it is above kMaxKnown or a dim is negative.
 std::optional<int64_t> small_count(const std::vector<int64_t>& shape);
 

@@ -9,38 +9,16 @@ namespace pliant::frontend::onnx {
 
 using Folded = std::optional<std::vector<Known>>;
 
-Folded fold_add(Conversion& c);
-Folded fold_sub(Conversion& c);
-Folded fold_mul(Conversion& c);
+// The first `inputs` inputs as those of our operator `op`; and operators of any number of inputs, two at a time.
+Folded fold_as(Conversion& c, const std::string& op, const Attrs& attrs = {}, size_t inputs = SIZE_MAX);
+Folded fold_chain(Conversion& c, const std::string& op);
+Folded fold_reduce(Conversion& c, const std::string& op);
+
 Folded fold_div(Conversion& c);
 Folded fold_mod(Conversion& c);
-Folded fold_pow(Conversion& c);
-Folded fold_min(Conversion& c);
-Folded fold_max(Conversion& c);
-Folded fold_and(Conversion& c);
-Folded fold_or(Conversion& c);
-Folded fold_xor(Conversion& c);
-Folded fold_equal(Conversion& c);
-Folded fold_less(Conversion& c);
-Folded fold_less_or_equal(Conversion& c);
-Folded fold_greater(Conversion& c);
-Folded fold_greater_or_equal(Conversion& c);
-Folded fold_neg(Conversion& c);
-Folded fold_abs(Conversion& c);
-Folded fold_not(Conversion& c);
-Folded fold_floor(Conversion& c);
-Folded fold_ceil(Conversion& c);
-Folded fold_round(Conversion& c);
-Folded fold_sign(Conversion& c);
-Folded fold_sqrt(Conversion& c);
 Folded fold_cast(Conversion& c);
 Folded fold_cast_like(Conversion& c);
-Folded fold_where(Conversion& c);
 Folded fold_clip(Conversion& c);
-Folded fold_reduce_sum(Conversion& c);
-Folded fold_reduce_prod(Conversion& c);
-Folded fold_reduce_max(Conversion& c);
-Folded fold_reduce_min(Conversion& c);
 
 Folded fold_identity(Conversion& c);
 Folded fold_constant(Conversion& c);

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "frontend/core/evaluate.h"
 #include "frontend/onnx/fold.h"
 
 namespace pliant::frontend::onnx {
@@ -24,47 +25,9 @@ std::optional<std::vector<int64_t>> known_ints(Conversion& c, size_t i) {
   return k == nullptr ? std::nullopt : k->ints();
 }
 
-// The elements at `positions` of one axis, in that order.
-Known take(const Known& k, size_t axis, const std::vector<int64_t>& positions) {
-  Known out{k.dtype, k.shape, {}};
-  out.shape[axis] = static_cast<int64_t>(positions.size());
-  int64_t outer = product(k.shape, 0, axis), inner = product(k.shape, axis + 1, k.shape.size());
-  for (int64_t o = 0; o < outer; ++o) {
-    for (int64_t p : positions) {
-      for (int64_t i = 0; i < inner; ++i) {
-        out.elements.push_back(k.elements[static_cast<size_t>((o * k.shape[axis] + p) * inner + i)]);
-      }
-    }
-  }
-  return out;
-}
-
 Folded with_shape(const Known& k, std::vector<int64_t> shape) {
   if (small_count(shape) != static_cast<int64_t>(k.elements.size())) return std::nullopt;
   return one(Known{k.dtype, std::move(shape), k.elements});
-}
-
-std::vector<int64_t> slice_positions(int64_t start, int64_t end, int64_t step, int64_t n) {
-  auto clamp = [&](int64_t v, int64_t lo, int64_t hi) {
-    if (v < 0) v = v < -n ? -1 - n : v;
-    if (v < 0) v += n;
-    return std::clamp(v, lo, hi);
-  };
-  std::vector<int64_t> out;
-  if (step > 0) {
-    for (int64_t i = clamp(start, 0, n), e = clamp(end, 0, n); i < e;) {
-      out.push_back(i);
-      if (step >= e - i) break;
-      i += step;
-    }
-  } else {
-    for (int64_t i = clamp(start, -1, n - 1), e = clamp(end, -1, n - 1); i > e;) {
-      out.push_back(i);
-      if (step <= e - i) break;
-      i += step;
-    }
-  }
-  return out;
 }
 
 // One entry for each sliced axis.
@@ -163,67 +126,16 @@ Folded fold_shape(Conversion& c) {
 
 Folded fold_size(Conversion& c) { return one(make_known(DType::I64, {}, {c.count(c.shape(0))})); }
 
-Folded fold_gather(Conversion& c) {
-  const Known *k = c.known(0), *indices = c.known(1);
-  auto at = known_ints(c, 1);
-  if (k == nullptr || !at) return std::nullopt;
-  auto axis = wrap_axis(c.int_attr("axis", 0), k->shape.size());
-  if (!axis) return std::nullopt;
-  size_t a = static_cast<size_t>(*axis);
-  for (int64_t& i : *at) {
-    if (i < -k->shape[a] || i >= k->shape[a]) return std::nullopt;
-    if (i < 0) i += k->shape[a];
-  }
-  Known out = take(*k, a, *at);
-  out.shape.erase(out.shape.begin() + *axis);
-  out.shape.insert(out.shape.begin() + *axis, indices->shape.begin(), indices->shape.end());
-  if (!small_count(out.shape)) return std::nullopt;
-  return one(std::move(out));
-}
+Folded fold_gather(Conversion& c) { return fold_as(c, "array.gather", Attrs{{"axis", c.int_attr("axis", 0)}}); }
 
 Folded fold_slice(Conversion& c) {
-  const Known* k = c.known(0);
   auto b = slice_bounds(c);
-  if (k == nullptr || !b) return std::nullopt;
-  Known out = *k;
-  std::vector<bool> named(k->shape.size(), false);
-  for (size_t i = 0; i < b->starts.size(); ++i) {
-    auto axis = wrap_axis(b->axes[i], out.shape.size());
-    if (!axis || named[static_cast<size_t>(*axis)]) return std::nullopt;
-    size_t a = static_cast<size_t>(*axis);
-    named[a] = true;
-    out = take(out, a, slice_positions(b->starts[i], b->ends[i], b->steps[i], out.shape[a]));
-  }
-  return one(std::move(out));
+  if (!b) return std::nullopt;
+  Attrs attrs{{"starts", b->starts}, {"ends", b->ends}, {"axes", b->axes}, {"steps", b->steps}};
+  return fold_as(c, "array.slice", attrs, 1);
 }
 
-Folded fold_concat(Conversion& c) {
-  const Known* first = c.known(0);
-  if (first == nullptr) return std::nullopt;
-  auto axis = wrap_axis(c.int_attr("axis", 0), first->shape.size());
-  if (!axis) return std::nullopt;
-  size_t a = static_cast<size_t>(*axis);
-  Known out{first->dtype, first->shape, {}};
-  out.shape[a] = 0;
-  int64_t outer = product(first->shape, 0, a);
-  for (size_t i = 0; i < c.input_count(); ++i) {
-    const Known* k = c.known(i);
-    if (k == nullptr || k->dtype != first->dtype || k->shape.size() != first->shape.size()) return std::nullopt;
-    for (size_t d = 0; d < k->shape.size(); ++d) {
-      if (d != a && k->shape[d] != first->shape[d]) return std::nullopt;
-    }
-    out.shape[a] += k->shape[a];
-  }
-  if (!small_count(out.shape)) return std::nullopt;
-  for (int64_t o = 0; o < outer; ++o) {
-    for (size_t i = 0; i < c.input_count(); ++i) {
-      const Known* k = c.known(i);
-      int64_t block = product(k->shape, a, k->shape.size());
-      out.elements.insert(out.elements.end(), k->elements.begin() + o * block, k->elements.begin() + (o + 1) * block);
-    }
-  }
-  return one(std::move(out));
-}
+Folded fold_concat(Conversion& c) { return fold_as(c, "array.concat", Attrs{{"axis", c.int_attr("axis", 0)}}); }
 
 Folded fold_squeeze(Conversion& c) {
   const Known* k = c.known(0);
@@ -292,59 +204,19 @@ Folded fold_flatten(Conversion& c) {
 }
 
 Folded fold_transpose(Conversion& c) {
-  const Known* k = c.known(0);
-  if (k == nullptr) return std::nullopt;
-  size_t rank = k->shape.size();
   std::vector<int64_t> perm;
-  for (size_t i = rank; i-- > 0;) perm.push_back(static_cast<int64_t>(i));
-  perm = c.ints_attr("perm", perm);
-  std::vector<int64_t> strides(rank, 1), sorted = perm;
-  std::sort(sorted.begin(), sorted.end());
-  if (perm.size() != rank) return std::nullopt;
-  for (size_t i = 0; i < rank; ++i) {
-    if (sorted[i] != static_cast<int64_t>(i)) return std::nullopt;
-    strides[i] = product(k->shape, i + 1, rank);
-  }
-  Known out{k->dtype, {}, {}};
-  for (int64_t p : perm) out.shape.push_back(k->shape[static_cast<size_t>(p)]);
-  for (size_t flat = 0; flat < k->elements.size(); ++flat) {
-    int64_t rest = static_cast<int64_t>(flat), source = 0;
-    for (size_t i = rank; i-- > 0;) {
-      source += rest % out.shape[i] * strides[static_cast<size_t>(perm[i])];
-      rest /= out.shape[i];
-    }
-    out.elements.push_back(k->elements[static_cast<size_t>(source)]);
-  }
-  return one(std::move(out));
+  for (int64_t i = c.rank(0); i-- > 0;) perm.push_back(i);
+  return fold_as(c, "array.transpose", Attrs{{"perm", c.ints_attr("perm", perm)}});
 }
 
 Folded fold_expand(Conversion& c) {
-  const Known* k = c.known(0);
   auto shape = known_ints(c, 1);
-  if (k == nullptr || !shape) return std::nullopt;
-  auto out = broadcast_shapes(k->shape, *shape);
-  if (!out) return std::nullopt;
-  return one(expand_to(*k, *out));
+  return shape ? fold_as(c, "array.expand", Attrs{{"shape", *shape}}, 1) : std::nullopt;
 }
 
 Folded fold_tile(Conversion& c) {
-  const Known* k = c.known(0);
   auto repeats = known_ints(c, 1);
-  if (k == nullptr || !repeats || repeats->size() != k->shape.size()) return std::nullopt;
-  std::vector<int64_t> shape = k->shape;
-  for (size_t i = 0; i < shape.size(); ++i) {
-    int64_t r = (*repeats)[i];
-    if (r < 0 || r > kMaxKnown) return std::nullopt;
-    shape[i] *= r;
-  }
-  if (!small_count(shape)) return std::nullopt;
-  Known out = *k;
-  for (size_t i = 0; i < shape.size(); ++i) {
-    std::vector<int64_t> positions;
-    for (int64_t p = 0; p < shape[i]; ++p) positions.push_back(p % k->shape[i]);
-    out = take(out, i, positions);
-  }
-  return one(std::move(out));
+  return repeats ? fold_as(c, "array.tile", Attrs{{"repeats", *repeats}}, 1) : std::nullopt;
 }
 
 Folded fold_split(Conversion& c) {
@@ -367,16 +239,7 @@ Folded fold_split(Conversion& c) {
       n -= sizes.back();
     }
   }
-  std::vector<Known> out;
-  int64_t at = 0;
-  for (int64_t size : sizes) {
-    if (size < 0 || size > k->shape[a] - at) return std::nullopt;
-    std::vector<int64_t> positions;
-    for (int64_t i = 0; i < size; ++i) positions.push_back(at++);
-    out.push_back(take(*k, a, positions));
-  }
-  if (out.size() != parts || at != k->shape[a]) return std::nullopt;
-  return out;
+  return evaluate(c, "array.split", Attrs{{"axis", *axis}, {"sizes", sizes}}, {k}, parts);
 }
 
 Folded fold_range(Conversion& c) {
@@ -385,11 +248,9 @@ Folded fold_range(Conversion& c) {
   int64_t s = (*start)[0], l = (*limit)[0], d = (*step)[0], span = 0;
   if (d == 0 || __builtin_sub_overflow(l, s, &span)) return std::nullopt;
   if (d > 0 ? span / d > kMaxKnown : d != INT64_MIN && span / d > kMaxKnown) return std::nullopt;
-  std::vector<Dim> dims;
-  for (int64_t v = s; (d > 0 ? v < l : v > l) && dims.size() <= static_cast<size_t>(kMaxKnown); v += d)
-    dims.push_back(c.num(v));
-  if (dims.size() > static_cast<size_t>(kMaxKnown)) return std::nullopt;
-  return one(make_known(c.dtype(0), {static_cast<int64_t>(dims.size())}, dims));
+  const int64_t n = span / d + ((span % d != 0 && (span > 0) == (d > 0)) ? 1 : 0);
+  const Known from = make_known(c.dtype(0), {}, {c.num(s)}), by = make_known(c.dtype(2), {}, {c.num(d)});
+  return evaluate(c, "array.range", Attrs{{"size", std::max<int64_t>(n, 0)}}, {&from, &by});
 }
 
 }  // namespace pliant::frontend::onnx

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 
+#include "frontend/onnx/fold.h"
 #include "frontend/onnx/table.h"
 
 namespace pliant::frontend::onnx {
@@ -19,6 +20,12 @@ struct OpName {
 template <OpName op>
 Result<Values> direct(Conversion& c) {
   return Values{TRY(c.append(op.text, {}, c.all_inputs()))};
+}
+
+// The same on known elements.
+template <OpName op>
+Folded fold(Conversion& c) {
+  return fold_as(c, op.text);
 }
 
 }  // namespace pliant::frontend::onnx

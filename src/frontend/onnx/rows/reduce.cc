@@ -46,15 +46,20 @@ Result<Values> arg(Conversion& c) {
   return Values{TRY(c.append(op.text, std::move(attrs), {c.in(0)}))};
 }
 
+template <OpName op>
+Folded fold_all(Conversion& c) {
+  return fold_reduce(c, op.text);
+}
+
 }  // namespace
 
 Rows reduce_rows() {
   return {
-      {"ReduceSum", 1, 1, &reduce<"reduce.sum">, kFrom1, &fold_reduce_sum},
+      {"ReduceSum", 1, 1, &reduce<"reduce.sum">, kFrom1, &fold_all<"reduce.sum">},
       {"ReduceMean", 1, 1, &reduce<"reduce.mean">, kFrom1},
-      {"ReduceMax", 1, 1, &reduce<"reduce.max">, kFrom1, &fold_reduce_max},
-      {"ReduceMin", 1, 1, &reduce<"reduce.min">, kFrom1, &fold_reduce_min},
-      {"ReduceProd", 1, 1, &reduce<"reduce.prod">, kFrom1, &fold_reduce_prod},
+      {"ReduceMax", 1, 1, &reduce<"reduce.max">, kFrom1, &fold_all<"reduce.max">},
+      {"ReduceMin", 1, 1, &reduce<"reduce.min">, kFrom1, &fold_all<"reduce.min">},
+      {"ReduceProd", 1, 1, &reduce<"reduce.prod">, kFrom1, &fold_all<"reduce.prod">},
       {"ReduceL1", 1, 1, &reduce<"reduce.l1">, kFrom1},
       {"ReduceL2", 1, 1, &reduce<"reduce.l2">, kFrom1},
       {"ReduceSumSquare", 1, 1, &reduce<"reduce.sum_square">, kFrom1},
