@@ -28,13 +28,8 @@ bool Emitter::proves_in_bounds(const loop::Buffer& b, const std::vector<Dim>& in
   return true;
 }
 
-bool Emitter::is_contiguous(const BufferState& b, const Index& ix) const {
-  return b.lane_private ? ix.is_uniform() : ix.steps_by(1);
-}
-
 Value* Emitter::address(const BufferState& b, const Index& ix) {
   llvm::Type* element = memory_type(b.buffer->dtype);
-  const int64_t scale = b.lane_private ? lanes_ : 1;
   // One address step a level, outermost first, so that each is computed where its parts are known.
   std::vector<Value*> terms = ix.terms;
   std::stable_sort(terms.begin(), terms.end(), [&](Value* x, Value* y) { return hoist_->level(x) < hoist_->level(y); });
@@ -43,18 +38,13 @@ Value* Emitter::address(const BufferState& b, const Index& ix) {
     const unsigned level = hoist_->level(terms[i]);
     Value* sum = hoist_->constant(0);
     for (; i < terms.size() && hoist_->level(terms[i]) == level; ++i) sum = hoist_->add(sum, terms[i]);
-    p = hoist_->gep(element, p, hoist_->mul(sum, hoist_->constant(scale)));
+    p = hoist_->gep(element, p, sum);
   }
-  return hoist_->gep(element, p, hoist_->constant(ix.constant * scale));
+  return hoist_->gep(element, p, hoist_->constant(ix.constant));
 }
 
 Value* Emitter::lane_addresses(const BufferState& b, const Index& ix) {
   llvm::Type* element = memory_type(b.buffer->dtype);
-  if (b.lane_private) {
-    Value* lane = lane_numbers(b_.getInt64Ty());
-    Value* at = b_.CreateAdd(b_.CreateMul(wide_lanes(ix), splat(b_.getInt64(static_cast<uint64_t>(lanes_)))), lane);
-    return b_.CreateInBoundsGEP(element, b.base, at);
-  }
   Index uniform;
   uniform.terms = ix.terms;
   uniform.constant = ix.constant;
@@ -68,8 +58,7 @@ Value* Emitter::lane_addresses(const BufferState& b, const Index& ix) {
 llvm::Align Emitter::alignment(const BufferState& b, const Index& ix) const {
   const uint64_t bytes = static_cast<uint64_t>(byte_size(b.buffer->dtype));
   if (b.buffer->scope == Scope::Local && ix.terms.empty()) {
-    const uint64_t offset = static_cast<uint64_t>(ix.constant * (b.lane_private ? lanes_ : 1)) * bytes;
-    return llvm::commonAlignment(llvm::Align(64), offset);
+    return llvm::commonAlignment(llvm::Align(64), static_cast<uint64_t>(ix.constant) * bytes);
   }
   return llvm::Align(bytes);
 }
@@ -186,9 +175,9 @@ void Emitter::store_vector(const BufferState& b, Value* pointer, Value* value, V
   annotate(store, b, false);
 }
 
-int64_t Emitter::short_step(const BufferState& b, const Index& ix) const {
+int64_t Emitter::short_step(const Index& ix) const {
   for (int64_t n : {2, 3, 4, -2, -3, -4}) {
-    if (!b.lane_private && ix.steps_by(n)) return n;
+    if (ix.steps_by(n)) return n;
   }
   return 0;
 }
@@ -217,7 +206,7 @@ Value* Emitter::load_quad(Scalar first) {
   PLIANT_CHECK(found != buffers_.end()) << "load of an unknown buffer " << first.str();
   const BufferState& b = found->second;
   const Index ix = index_of(flat_index(*b.buffer, first->index));
-  if (!ix.is_uniform() || b.lane_private || guard_.any()) return nullptr;
+  if (!ix.is_uniform() || guard_.any()) return nullptr;
   auto* load = b_.CreateAlignedLoad(b_.getInt32Ty(), address(b, ix), llvm::Align(1));
   annotate(load, b, true);
   return load;
@@ -235,7 +224,7 @@ Val Emitter::emit_load(Scalar s) {
   auto kept_inside = [&](Value* p, Value* condition, int64_t size) {
     return condition ? b_.CreateSelect(condition, p, zeros(size)) : p;
   };
-  if (ix.is_uniform() && !b.lane_private) {
+  if (ix.is_uniform()) {
     Value* condition = guarded ? guard_.uniform : nullptr;
     if (guarded && guard_.mask && !guard_.some_lane) {
       Value* some = any_lane(guard_.mask);
@@ -245,10 +234,10 @@ Val Emitter::emit_load(Scalar s) {
   }
   Value* mask = guarded ? guard_.mask : nullptr;
   Value* condition = guarded ? guard_.uniform : nullptr;
-  if (is_contiguous(b, ix)) {
+  if (ix.steps_by(1)) {
     return {load_where(b, kept_inside(address(b, ix), condition, bytes * lanes_), mask), true};
   }
-  if (ix.steps_by(-1) && !b.lane_private) {
+  if (ix.steps_by(-1)) {
     Index low = ix;
     low.constant -= lanes_ - 1;
     if (mask) mask = b_.CreateVectorReverse(mask);
@@ -257,7 +246,7 @@ Val Emitter::emit_load(Scalar s) {
   if (Value* shuffled = load_shuffled(b, ix)) return {shuffled, true};
   if (Value* spread = load_spread(b, ix)) return {spread, true};
   if (runs_or_stays(b, ix, flat)) return {load_run_or_element(b, ix, mask, condition), true};
-  if (const int64_t step = short_step(b, ix); step != 0 && !mask) {
+  if (const int64_t step = short_step(ix); step != 0 && !mask) {
     const int64_t span = (lanes_ - 1) * std::abs(step) + 1;
     Index low = ix;
     if (step < 0) low.constant -= span - 1;
@@ -294,7 +283,7 @@ void Emitter::emit_store(const loop::Stmt& s) {
     if (!lanes_ || !target_.adds_quads || store.store_kind != StoreKind::Add || type != DType::I32) return std::nullopt;
     return expr::as_quad_product(store.value);
   };
-  const bool contiguous = lanes_ && is_contiguous(b, ix);
+  const bool contiguous = lanes_ && ix.steps_by(1);
   // Every lane's element is there, whether the mask has it or not.
   const bool whole = lanes_ && b.buffer->scope == Scope::Local && proves_in_bounds(*b.buffer, s.index);
   if (!lanes_ || contiguous) {
@@ -332,7 +321,7 @@ void Emitter::emit_store(const loop::Stmt& s) {
     return;
   }
   const Val v = emit(s.value);
-  if (ix.is_uniform() && !b.lane_private) {
+  if (ix.is_uniform()) {
     store_reduced(s, b, ix, v);
   } else {
     store_lanes(s, b, ix, v);
@@ -366,8 +355,10 @@ void Emitter::store_lanes(const loop::Stmt& s, const BufferState& b, const Index
   const DType t = b.buffer->dtype;
   Value* v = splat(value);
   Value* pointers = lane_addresses(b, ix);
+  // No two lanes have one place.
+  const expr::Dim from_lane = flat_index(*b.buffer, s.index) - ctx_.symbol_dim(lane_var_);
   auto* step = llvm::dyn_cast_or_null<llvm::ConstantInt>(ix.step);
-  const bool distinct = b.lane_private || (step && !step->isZero() && !ix.small && !ix.wide);
+  const bool distinct = (step && !step->isZero() && !ix.small && !ix.wide) || ctx_.divisible(from_lane, lanes_);
   auto* ty = llvm::FixedVectorType::get(memory_type(t), static_cast<unsigned>(lanes_));
   const llvm::Align align(static_cast<uint64_t>(byte_size(t)));
   if (s.store_kind == StoreKind::Assign || distinct) {

@@ -12,7 +12,7 @@ constexpr size_t kMostShuffled = 4;  // vectors that one load takes its lanes fr
 }
 
 Value* Emitter::load_shuffled(const BufferState& b, const Index& ix) {
-  if (b.buffer->scope != loop::Scope::Local || b.lane_private || !ix.terms.empty() || guard_.any()) return nullptr;
+  if (b.buffer->scope != loop::Scope::Local || !ix.terms.empty() || guard_.any()) return nullptr;
   auto* positions = llvm::dyn_cast<llvm::Constant>(wide_lanes(ix));
   if (!positions) return nullptr;
   // The lanes come from a few vectors, each at a multiple of the vector's size.
@@ -55,7 +55,7 @@ Value* Emitter::load_shuffled(const BufferState& b, const Index& ix) {
 
 Value* Emitter::load_spread(const BufferState& b, const Index& ix) {
   auto* positions = llvm::dyn_cast_or_null<llvm::Constant>(ix.small);
-  if (!positions || ix.step || ix.wide || b.lane_private || guard_.any()) return nullptr;
+  if (!positions || ix.step || ix.wide || guard_.any()) return nullptr;
   std::vector<int64_t> at;
   for (int64_t lane = 0; lane < lanes_; ++lane) {
     auto* n = llvm::dyn_cast_or_null<llvm::ConstantInt>(positions->getAggregateElement(static_cast<unsigned>(lane)));

@@ -187,11 +187,10 @@ void Emitter::emit_alloc(const Stmt& s) {
     }
     for (Dim d : b.shape) elements = d.is_const(0) ? 0 : elements;
     state.elements = elements;
-    state.lane_private = lanes_ > 0;
-    const int64_t copies = state.lane_private ? lanes_ : 1;
+    PLIANT_CHECK(!lanes_) << "local buffer " << b.name << " is made inside a vector loop";
     llvm::BasicBlock& entry = function_->getEntryBlock();
     llvm::IRBuilder<> at_entry(&entry, entry.begin());
-    auto* type_of_all = llvm::ArrayType::get(memory_type(b.dtype), static_cast<uint64_t>(elements * copies));
+    auto* type_of_all = llvm::ArrayType::get(memory_type(b.dtype), static_cast<uint64_t>(elements));
     auto* memory = at_entry.CreateAlloca(type_of_all, nullptr, b.name);
     memory->setAlignment(llvm::Align(64));
     state.base = memory;

@@ -52,8 +52,7 @@ class Emitter {
     const loop::Buffer* buffer = nullptr;
     llvm::Value* base = nullptr;
     llvm::MDNode* scope = nullptr;
-    bool lane_private = false;  // a Local made inside the vector loop: one copy a lane, lanes interleaved
-    int64_t elements = -1;      // Local: allocated elements (of one lane)
+    int64_t elements = -1;  // Local: allocated elements
   };
   // emit_function.cc
   llvm::Function* begin_function(const std::string& symbol, llvm::FunctionType* type);
@@ -136,12 +135,11 @@ class Emitter {
   llvm::Value* address(const BufferState& b, const Index& ix);
   llvm::Value* lane_addresses(const BufferState& b, const Index& ix);
   bool proves_in_bounds(const loop::Buffer& b, const std::vector<expr::Dim>& index);
-  bool is_contiguous(const BufferState& b, const Index& ix) const;
   llvm::Value* load_vector(const BufferState& b, llvm::Value* pointer, llvm::Value* mask);
   // The same from a place that may lie outside of the buffer where the mask has no lane.
   llvm::Value* load_where(const BufferState& b, llvm::Value* pointer, llvm::Value* mask);
   // ±2 to ±4 when the lanes are so many elements apart, otherwise 0.
-  int64_t short_step(const BufferState& b, const Index& ix) const;
+  int64_t short_step(const Index& ix) const;
   // Elements `first`, `first + step` …; for a negative step `first` is the last lane's.
   llvm::Value* load_strided(const BufferState& b, llvm::Value* first, int64_t step);
   // `whole`: what the mask leaves out exists as well and is the kernel's own.

@@ -3,7 +3,7 @@
 namespace pliant::loop {
 
 std::span<const Pass> passes() {
-  static constexpr Pass kPasses[] = {{"vectorize", vectorize}};
+  static constexpr Pass kPasses[] = {{"vectorize", vectorize}, {"privatize", privatize}};
   return kPasses;
 }
 

@@ -22,6 +22,10 @@ struct PassOptions {
 // all lanes. Loops of other lengths become several; a loop that cannot be one becomes Serial, with a remark.
 Function vectorize(const Function& f, expr::Context& ctx, const PassOptions& options);
 
+// privatize.cc: no Alloc is inside a Vector loop. A Local buffer that was has the lane as its last index, so that what the
+// lanes keep at one place is one vector.
+Function privatize(const Function& f, expr::Context& ctx, const PassOptions& options);
+
 struct Pass {
   const char* name;
   Function (*run)(const Function& f, expr::Context& ctx, const PassOptions& options);
