@@ -81,7 +81,8 @@ Result<Compiled> compile(const std::vector<KernelSource>& kernels, const std::ve
     number_of[i] = it->second;
   }
   // At level 0 loops stay scalar.
-  const loop::PassOptions passes{.most_lanes = level == 0 ? 1 : target.vector_bytes, .remark = options.remark};
+  const loop::PassOptions passes{
+      .most_lanes = level == 0 ? 1 : target.vector_bytes, .masked_memory = target.masked_memory, .remark = options.remark};
   std::vector<loop::Function> legal;
   legal.reserve(unique.size());
   for (size_t k : unique) {

@@ -360,7 +360,7 @@ Index Emitter::extremum(const expr::Atom& a) {
   return x;
 }
 
-Val Emitter::compare_index(expr::BinaryOp op, const Index& x, Value** all) {
+Val Emitter::compare_index(expr::BinaryOp op, const Index& x) {
   using expr::BinaryOp;
   auto predicate = [&] {
     switch (op) {
@@ -385,8 +385,6 @@ Val Emitter::compare_index(expr::BinaryOp op, const Index& x, Value** all) {
   Value* bound = hoist_->sub(hoist_->constant(-x.constant), uniform_sum(x.terms));
   Value* near = hoist_->smax(hoist_->smin(bound, hoist_->constant(s->hi + 1)), hoist_->constant(s->lo - 1));
   Value* limit = hoist_->pure("vlimit", {near}, [&] { return splat(b_.CreateTrunc(near, b_.getInt32Ty())); });
-  if (all && (op == BinaryOp::Lt || op == BinaryOp::Le)) *all = compare(hoist_->constant(s->hi), bound);
-  if (all && (op == BinaryOp::Gt || op == BinaryOp::Ge)) *all = compare(hoist_->constant(s->lo), bound);
   return {compare(s->v, limit), true};
 }
 

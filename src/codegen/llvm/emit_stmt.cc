@@ -110,23 +110,11 @@ void Emitter::emit_if(const Stmt& s) {
 
 Emitter::Conditions Emitter::emit_conditions(const std::vector<Scalar>& conjuncts) {
   Conditions out;
-  out.all = b_.getTrue();
   auto conjoin = [&](Value* x, Value* y) { return x ? b_.CreateAnd(x, y) : y; };
   for (Scalar c : conjuncts) {
-    Value* all_of_this = nullptr;
-    Val v;
-    if (c->kind == ScalarKind::Binary && expr::is_comparison(c->binary()) && c->args[0]->kind == ScalarKind::Index &&
-        c->args[1]->kind == ScalarKind::Index) {
-      v = compare_index(c->binary(), index_of(c->args[0]->index[0] - c->args[1]->index[0]), &all_of_this);
-    } else {
-      v = emit(c);
-    }
-    if (v.vec) {
-      out.mask = conjoin(out.mask, v.v);
-      out.all = out.all && all_of_this ? b_.CreateAnd(out.all, all_of_this) : nullptr;
-    } else {
-      out.uniform = conjoin(out.uniform, v.v);
-    }
+    const Val v = emit(c);
+    Value*& of_kind = v.vec ? out.mask : out.uniform;
+    of_kind = conjoin(of_kind, v.v);
   }
   return out;
 }
@@ -155,17 +143,8 @@ void Emitter::emit_masked_if(const Stmt& s) {
     emit_under_mask(then, c.mask);
     return emit_under_mask(otherwise, b_.CreateNot(c.mask));
   }
-  // Where masked memory is slow, whole vectors get code of their own.
-  const bool has_two_versions = c.all && !guard_.mask && !target_.masked_memory;
-  auto taken = [&] {
-    if (!has_two_versions) return emit_under_mask(then, c.mask);
-    emit_branch(c.all, [&] { emit(then); }, [&] { emit_under_mask(then, c.mask); });
-  };
-  if (c.uniform) {
-    emit_branch(c.uniform, taken);
-  } else {
-    taken();
-  }
+  if (!c.uniform) return emit_under_mask(then, c.mask);
+  emit_branch(c.uniform, [&] { emit_under_mask(then, c.mask); });
 }
 
 void Emitter::emit_alloc(const Stmt& s) {

@@ -81,12 +81,10 @@ class Emitter {
   void emit_if(const loop::Stmt& s);
   void emit_masked_if(const loop::Stmt& s);
   void emit_under_mask(const loop::StmtPtr& body, llvm::Value* mask);
-  // The conjunction of conditions in a vector loop, by kind; null where there is none. `all` is true when the mask is full,
-  // null when that is not cheaply known.
+  // The conjunction of conditions in a vector loop, by kind; null where there is none.
   struct Conditions {
     llvm::Value* uniform = nullptr;
     llvm::Value* mask = nullptr;
-    llvm::Value* all = nullptr;
   };
   Conditions emit_conditions(const std::vector<expr::Scalar>& conjuncts);
   void emit_branch(llvm::Value* cond, const std::function<void()>& then, const std::function<void()>& otherwise = {});
@@ -121,7 +119,7 @@ class Emitter {
   // (r + s) / div in 32 bits, for 0 <= r < div and lanes s in [0, hi].
   llvm::Value* small_carry(llvm::Value* r, llvm::Value* s, llvm::Value* div, int64_t hi);
   // Compares `x` with zero.
-  Val compare_index(expr::BinaryOp op, const Index& x, llvm::Value** all = nullptr);
+  Val compare_index(expr::BinaryOp op, const Index& x);
   llvm::Value* lane_numbers(llvm::Type* element);
 
   // emit_memory.cc

@@ -3,7 +3,7 @@
 namespace pliant::loop {
 
 std::span<const Pass> passes() {
-  static constexpr Pass kPasses[] = {{"vectorize", vectorize}, {"privatize", privatize}};
+  static constexpr Pass kPasses[] = {{"vectorize", vectorize}, {"privatize", privatize}, {"mask", mask}};
   return kPasses;
 }
 

@@ -1,7 +1,7 @@
 // links: pliant_loop
 
-// `loop_pass NAME… [lanes=N]`: a loop function after the passes of those names, for a machine with vector loops of up to N
-// lanes (8), then the remarks. It must verify and do what the input does.
+// `loop_pass [lanes=N] [masked] NAME…`: a loop function after the passes of those names, for a machine with vector loops of
+// up to N lanes (8), and with masked memory where said, then the remarks. It must verify and do what the input does.
 #include <charconv>
 
 #include "golden/golden.h"
@@ -23,6 +23,10 @@ Command command_loop_pass() {
             for (const std::string& arg : c.args) {
               if (arg.starts_with("lanes=")) {
                 std::from_chars(arg.data() + 6, arg.data() + arg.size(), options.most_lanes);
+                continue;
+              }
+              if (arg == "masked") {
+                options.masked_memory = true;
                 continue;
               }
               bool found = false;
