@@ -64,6 +64,24 @@ Status write_map(const std::string& dir, const std::vector<std::string>& symbols
   return write_file(dir + "/kernels.txt", text);
 }
 
+// One remark a kernel, with what the worst of its loops does.
+void report_spills(const std::vector<Unit>& units, const std::vector<std::string>& symbols,
+                   const std::vector<KernelSource>& kernels, const std::vector<size_t>& unique, const Options& options) {
+  std::map<std::string, std::vector<Spills>> of;
+  for (const Unit& u : units)
+    for (const Spills& s : u.spills()) of[s.function].push_back(s);
+  for (size_t k = 0; k < unique.size() && options.remark; ++k) {
+    const auto found = of.find(symbols[k]);
+    if (found == of.end()) continue;
+    const Spills& worst =
+        *std::max_element(found->second.begin(), found->second.end(),
+                          [](const Spills& a, const Spills& b) { return a.stores + a.loads < b.stores + b.loads; });
+    options.remark(loop::place_of(*kernels[unique[k]].function) + ": innermost loops with too few registers: " +
+                   std::to_string(found->second.size()) + "; the worst stores " + std::to_string(worst.stores) +
+                   " values that do not fit and loads " + std::to_string(worst.loads));
+  }
+}
+
 }  // namespace
 
 Result<Compiled> compile(const std::vector<KernelSource>& kernels, const std::vector<ShapeFunction>& shapes,
@@ -107,6 +125,8 @@ Result<Compiled> compile(const std::vector<KernelSource>& kernels, const std::ve
   std::vector<Status> done(units.size(), ok());
   run_parallel(units.size(), options.threads, [&](size_t i) { done[i] = units[i].compile(options.dump_dir); });
   for (Status& s : done) TRY(std::move(s));
+
+  report_spills(units, symbols, kernels, unique, options);
 
   Compiled out;
   out.image.target = target.name;

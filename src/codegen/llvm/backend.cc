@@ -36,6 +36,7 @@
 #include "base/output_file.h"
 #include "base/stop.h"
 #include "codegen/llvm/emitter.h"
+#include "codegen/llvm/spills.h"
 
 namespace pliant::codegen {
 
@@ -146,10 +147,11 @@ struct Unit::Impl {
   std::unique_ptr<llvm::TargetMachine> machine;
   std::unique_ptr<llvm::Module> module;
   std::vector<std::byte> object;
+  std::vector<Spills> spills;
 };
 
 Unit::Unit(const std::string& name, const Target& target, int opt_level)
-    : impl_(new Impl{name, target, opt_level, {}, {}, make_machine(target, opt_level), nullptr, {}}) {
+    : impl_(new Impl{name, target, opt_level, {}, {}, make_machine(target, opt_level), nullptr, {}, {}}) {
   impl_->context.setOptPassGate(impl_->gate);
   impl_->module = std::make_unique<llvm::Module>(name, impl_->context);
   impl_->module->setTargetTriple(llvm::Triple(target.triple));
@@ -186,6 +188,7 @@ Status Unit::compile(const std::string& dump_dir) {
     std::unique_ptr<llvm::Module> copy = llvm::CloneModule(module);
     TRY(write_file(dump_dir + "/" + impl_->name + ".s",
                    emit_file(*copy, *impl_->machine, llvm::CodeGenFileType::AssemblyFile)));
+    impl_->context.setDiagnosticHandler(std::make_unique<SpillHandler>(impl_->spills));
   }
   const std::string bytes = emit_file(module, *impl_->machine, llvm::CodeGenFileType::ObjectFile);
   poll_stop();
@@ -197,5 +200,6 @@ Status Unit::compile(const std::string& dump_dir) {
 }
 
 const std::vector<std::byte>& Unit::object() const { return impl_->object; }
+const std::vector<Spills>& Unit::spills() const { return impl_->spills; }
 
 }  // namespace pliant::codegen

@@ -7,6 +7,8 @@ std::span<const Pass> passes() {
   return kPasses;
 }
 
+std::string place_of(const Function& f) { return f.loc ? describe(f.loc) : "kernel \"" + f.name + "\""; }
+
 Function run_passes(const Function& f, expr::Context& ctx, const PassOptions& options) {
   Function out = f;
   for (const Pass& p : passes()) out = p.run(out, ctx, options);

@@ -12,7 +12,7 @@ namespace pliant::loop {
 
 // What the passes know of the machine, and of whom to tell.
 struct PassOptions {
-  int64_t most_lanes = 1;  // of one vector loop, a power of two; 1: no loop becomes vectors
+  int64_t most_lanes = 1;      // of one vector loop, a power of two; 1: no loop becomes vectors
   bool masked_memory = false;  // loads and stores of some lanes cost no more than those of all
   // What is done in a slower way than was asked for, and why.
   std::function<void(const std::string&)> remark;
@@ -30,6 +30,9 @@ Function privatize(const Function& f, expr::Context& ctx, const PassOptions& opt
 // mask.cc: without `masked_memory`, an If in a Vector loop without an else, whose condition cuts off the first or the last
 // lanes, has code for the vectors of which no lane is cut off, and runs under a mask otherwise.
 Function mask(const Function& f, expr::Context& ctx, const PassOptions& options);
+
+// The model's nodes that the function came from, or its name: where a remark is about.
+std::string place_of(const Function& f);
 
 struct Pass {
   const char* name;

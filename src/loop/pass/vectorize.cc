@@ -47,8 +47,8 @@ class Vectorizer {
     const std::string reason = in_lanes ? "it is inside another vector loop" : obstacle(*s, ctx_);
     if (!reason.empty()) {
       if (options_.remark)
-        options_.remark((f_.loc ? describe(f_.loc) : "kernel \"" + f_.name + "\"") + ": the vector loop " +
-                        ctx_.info(s->var).name + " runs one lane at a time: " + reason);
+        options_.remark(place_of(f_) + ": the vector loop " + ctx_.info(s->var).name +
+                        " runs one lane at a time: " + reason);
       return serial(*s, in_lanes);
     }
     const StmtPtr body = run(s->body[0], true);
