@@ -111,13 +111,5 @@ TEST_F(KnownTest, ReadsAndWritesConstants) {
   EXPECT_FALSE(known_of(*graph::make_constant(DType::F32, {65}, many.data(), 260), ctx_).has_value());
 }
 
-TEST_F(KnownTest, BroadcastsRowMajor) {
-  Known k = make_known(DType::I64, {2, 1}, {ctx_.constant(1), ctx_.constant(2)});
-  Known e = expand_to(k, {3, 2, 2});
-  EXPECT_EQ(*e.ints(), (std::vector<int64_t>{1, 1, 2, 2, 1, 1, 2, 2, 1, 1, 2, 2}));
-  EXPECT_FALSE(broadcast_shapes({2}, {3}).has_value());
-  EXPECT_EQ(*broadcast_shapes({2, 1}, {0}), (std::vector<int64_t>{2, 0}));
-}
-
 }  // namespace
 }  // namespace pliant::frontend
