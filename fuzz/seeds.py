@@ -19,7 +19,7 @@ def main():
     folders = {source.stem: root / source.stem for source in here.glob("*.cc")}
     for folder in folders.values():
         folder.mkdir(parents=True, exist_ok=True)
-    texts = {"graph_text": "graph", "loop_text": "loop", "schedule_trace": "schedule"}
+    texts = {"graph_text": "graph", "loop_text": "loop", "host_text": "host", "schedule_trace": "schedule"}
     for target, golden in texts.items():
         for path in (here.parent / "tests" / "golden" / golden).rglob("*.ir"):
             body = path.read_text().split("\n", 1)[1].split("// ---- expect")[0]

@@ -18,8 +18,10 @@ ALLOWED = {
     "schedule": ["loop"],
     "codegen": ["loop", "artifact"],
     "lower": ["ops", "schedule", "codegen"],  # of codegen, target.h only
-    "emit": ["graph", "artifact", "lower"],
-    "driver": ["frontend/onnx", "passes", "lower", "emit", "codegen", "artifact"],
+    "host": ["loop", "artifact"],
+    "bufferize": ["graph", "host", "lower"],
+    "emit": ["host", "artifact"],
+    "driver": ["frontend/onnx", "passes", "lower", "bufferize", "emit", "codegen", "artifact"],
     "runtime": ["artifact"],
 }
 

@@ -2,28 +2,18 @@
 #pragma once
 #include <functional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "artifact/program.h"
 #include "codegen/target.h"
 #include "loop/loop.h"
+#include "loop/shape_function.h"
 
 namespace pliant::codegen {
 
-// slots[slot] = value. A size that does not fit into 64 bits, or on the way to which a sum or product does not, is
-// INT64_MAX, which no memory holds.
-struct Assignment {
-  uint32_t slot;
-  expr::Dim value;
-  bool is_size = false;
-};
-// Fills slots by the assignments in order, where the values' symbols are read from the slots that `symbol_slots` gives.
-struct ShapeFunction {
-  std::string name;
-  std::vector<Assignment> assignments;
-  std::unordered_map<expr::SymbolId, uint32_t> symbol_slots;
-};
+using loop::Assignment;
+using loop::ShapeFunction;
+
 struct KernelSource {
   const loop::Function* function;
   // The order in which KernelFrame::ints gives the function's free symbols.

@@ -8,6 +8,7 @@
 #include "artifact/file.h"
 #include "base/output_file.h"
 #include "base/utf8.h"
+#include "bufferize/bufferize.h"
 #include "codegen/codegen.h"
 #include "driver/pipeline.h"
 #include "emit/emit.h"
@@ -36,38 +37,53 @@ Result<const codegen::Target*> choose_target(const std::string& name) {
   return make_error("unknown-target", "target \"" + name + "\"", "there is no such target", {"the targets are " + known});
 }
 
-Status dump_loops(const std::string& dir, const emit::Emitted& e, expr::Context& ctx) {
+Status dump(const std::string& dir, const host::Module& module, expr::Context& ctx) {
   if (dir.empty()) return ok();
-  std::string text;
-  for (const auto& f : e.functions) text += loop::print(*f, ctx) + "\n";
-  return write_file(dir + "/loops.ir", text);
+  std::string loops;
+  for (const host::Kernel& k : module.kernels) loops += loop::print(*k.function, ctx) + "\n";
+  TRY(write_file(dir + "/loops.ir", loops));
+  return write_file(dir + "/host.ir", host::print(module, ctx));
 }
 
-// The program of one target, ready to be written.
-Result<emit::Emitted> build_program(const graph::Module& module, const codegen::Target& target,
-                                    const CompileOptions& options) {
+void check(const host::Module& module, expr::Context& ctx) {
+  const Status verified = host::verify(module, ctx);
+  PLIANT_CHECK(verified.ok()) << verified.error().text();
+  const std::string text = host::print(module, ctx);
+  const Result<host::Module> parsed = host::parse(text, ctx);
+  PLIANT_CHECK(parsed.ok()) << "the host IR's text does not parse: " << parsed.error().text();
+  PLIANT_CHECK(host::print(parsed.value(), ctx) == text) << "the host IR's text changes when it is parsed and printed";
+}
+
+// The program of one target, ready to be written, and its constants.
+struct Built {
+  artifact::Program program;
+  std::vector<graph::ConstantPtr> constants;
+};
+Result<Built> build_program(const graph::Module& module, const codegen::Target& target, const CompileOptions& options) {
   auto progress = [&](const std::string& stage, double fraction) {
     if (options.progress) options.progress(stage, fraction);
   };
-  emit::Options emit_options;
-  emit_options.lower.opt_level = options.opt_level;
-  emit_options.native_loops = options.native_loops;
+  bufferize::Options bufferize_options;
+  bufferize_options.lower.opt_level = options.opt_level;
+  bufferize_options.native_loops = options.native_loops;
   std::string remarks;
-  emit_options.remark = [&](const std::string& text) {
+  bufferize_options.remark = [&](const std::string& text) {
     if (options.remark) options.remark(text);
     remarks += text + "\n";
   };
-  emit_options.progress = [&](double fraction) { progress("lowering", 0.1 + 0.4 * fraction); };
-  emit::Emitted e = TRY(emit::emit(module, target, emit_options));
-  TRY(dump_loops(options.dump_dir, e, *module.ctx));
+  bufferize_options.progress = [&](double fraction) { progress("lowering", 0.1 + 0.4 * fraction); };
+  bufferize::Bufferized b = TRY(bufferize::bufferize(module, target, bufferize_options));
+  TRY(dump(options.dump_dir, b.module, *module.ctx));
+  if (options.check_passes) check(b.module, *module.ctx);
+  emit::Emitted e = TRY(emit::emit(b.module, module.source));
   progress("generating code", 0.5);
   std::vector<codegen::KernelSource> kernels;
-  for (size_t i = 0; i < e.functions.size(); ++i) kernels.push_back({e.functions[i].get(), e.kernel_ints[i]});
+  for (const host::Kernel& k : b.module.kernels) kernels.push_back({k.function.get(), k.ints});
   codegen::Options code;
   code.opt_level = options.opt_level;
   code.threads = allowed_threads(options.threads);
   code.dump_dir = options.dump_dir;
-  code.remark = emit_options.remark;
+  code.remark = bufferize_options.remark;
   codegen::Compiled compiled = TRY(codegen::compile(kernels, e.shapes, *module.ctx, target, code));
   if (!options.dump_dir.empty() && !remarks.empty()) TRY(write_file(options.dump_dir + "/remarks.txt", remarks));
   e.program.image = std::move(compiled.image);
@@ -77,7 +93,7 @@ Result<emit::Emitted> build_program(const graph::Module& module, const codegen::
   e.program.model = to_text(std::filesystem::path(module.source).filename().string());
   e.program.producer = "pliant " PLIANT_VERSION;
   e.program.precision = options.precision;
-  return e;
+  return Built{std::move(e.program), std::move(b.constants)};
 }
 
 }  // namespace
@@ -90,11 +106,11 @@ Result<std::vector<std::byte>> compile_module(const graph::Module& module, const
   const codegen::Target* target = TRY(choose_target(options.target));
   if (!options.dump_dir.empty()) TRY(make_output_folder(options.dump_dir));
   const graph::Module optimised = TRY(run_passes(module, options));
-  emit::Emitted e = TRY(build_program(optimised, *target, options));
+  Built built = TRY(build_program(optimised, *target, options));
   if (options.progress) options.progress("writing", 0.95);
   artifact::Variant variant;
-  variant.program = std::move(e.program);
-  for (const graph::ConstantPtr& c : e.constants) variant.constants.push_back({c->data, c->bytes});
+  variant.program = std::move(built.program);
+  for (const graph::ConstantPtr& c : built.constants) variant.constants.push_back({c->data, c->bytes});
   std::vector<std::byte> bytes = artifact::write_file({&variant, 1});
   if (options.progress) options.progress("done", 1.0);
   return bytes;

@@ -3,21 +3,11 @@
 #include <algorithm>
 
 #include "artifact/verify.h"
-#include "emit/emitter.h"
+#include "emit/encoder.h"
 
 namespace pliant::emit {
 
 namespace {
-
-// Where callees leave the sizes of results that their params do not tell.
-void resolve_sizes(Unit& unit) {
-  for (const Unit::PendingSize& p : unit.pending_sizes) {
-    artifact::InvokeDesc& invoke = unit.out.program.invokes[p.invoke];
-    const artifact::Int& from = unit.result_sizes[invoke.function][p.result][p.axis];
-    PLIANT_CHECK(from.is_slot) << "the size of a result lies in no slot";
-    invoke.slot_results.push_back({static_cast<uint32_t>(from.value), p.to});
-  }
-}
 
 // The limits of the loader's verifier that a model can reach.
 Status check_limits(const artifact::Program& p, const std::string& source) {
@@ -31,15 +21,46 @@ Status check_limits(const artifact::Program& p, const std::string& source) {
                         std::to_string(artifact::kMaxEpochs) + " are supported: split it, or write repeated parts as loops");
 }
 
+artifact::FunctionDesc describe(const host::Function& f) {
+  artifact::FunctionDesc d;
+  d.name = f.name;
+  d.slot_count = f.slot_count;
+  d.grow_count = f.grow_count;
+  d.param_count = f.param_count;
+  d.result_count = f.result_count;
+  d.list_count = f.list_count;
+  return d;
+}
+
 }  // namespace
 
-Result<Emitted> emit(const graph::Module& module, const codegen::Target& target, const Options& options) {
-  Unit unit{module, *module.ctx, target, options, {}, {}, {}, {}, {}};
-  TRY(Emitter(module.main(), unit).run_entry());
-  for (uint32_t i = 0; i < unit.called.size(); ++i) TRY(Emitter(*unit.called[i], unit).run_function(i));
-  resolve_sizes(unit);
-  TRY(check_limits(unit.out.program, module.source));
-  return std::move(unit.out);
+Result<Emitted> emit(const host::Module& module, const std::string& source) {
+  for (const host::Device& d : module.devices)
+    PLIANT_CHECK(&d == &module.devices[host::kHostDevice]) << "bytecode has no instructions for device " << d.backend;
+  Emitted out;
+  artifact::Program& p = out.program;
+  for (const host::Kernel& k : module.kernels) p.kernels.push_back({k.name, 0, k.faults});
+  p.inputs = module.inputs;
+  p.outputs = module.outputs;
+  p.binds = module.binds;
+  p.slot_names = module.key_names;
+  const host::Function& entry = module.functions[0];
+  p.key_slots = entry.given_slots;
+  p.slot_count = entry.slot_count;
+  p.grow_count = entry.grow_count;
+  p.list_count = entry.list_count;
+  for (size_t i = 0; i < module.functions.size(); ++i) {
+    const host::Function& f = module.functions[i];
+    artifact::FunctionDesc d = describe(f);
+    d.first = static_cast<uint32_t>(p.code.size());
+    d.first_buffer = static_cast<uint32_t>(p.buffers.size());
+    Encoder(module, f, out).run();
+    d.last = static_cast<uint32_t>(p.code.size()) - 1;
+    d.buffer_count = static_cast<uint32_t>(p.buffers.size()) - d.first_buffer;
+    if (i > 0) p.functions.push_back(std::move(d));
+  }
+  TRY(check_limits(p, source));
+  return out;
 }
 
 }  // namespace pliant::emit

@@ -1,5 +1,5 @@
 // The structured nodes: core.if, core.loop, core.call, core.require, core.fail. What their parts are called and which forms
-// are well made; what verifying, passes, emission and the reference evaluator agree on.
+// are well made; what verifying, passes, bufferizing and the reference evaluator agree on.
 #pragma once
 #include <optional>
 

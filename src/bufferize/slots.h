@@ -7,7 +7,7 @@
 #include "codegen/codegen.h"
 #include "expr/expr.h"
 
-namespace pliant::emit {
+namespace pliant::bufferize {
 
 using expr::Dim;
 using expr::SymbolId;
@@ -35,7 +35,7 @@ class Slots {
   uint32_t epoch_of(Dim d) const;
   uint32_t count() const { return next_; }
   // The assignments of one epoch's shape program, in order of use, and the slots of the symbols in them.
-  const std::vector<codegen::Assignment>& assignments(uint32_t epoch);
+  const std::vector<loop::Assignment>& assignments(uint32_t epoch);
   std::unordered_map<SymbolId, uint32_t> symbol_slots(uint32_t epoch) const;
 
  private:
@@ -55,7 +55,7 @@ class Slots {
   // concatenation begins at the sum of the sizes before it.
   Dim continued(Dim d);
   std::unordered_map<Dim, Computed> by_dim_;
-  std::vector<std::vector<codegen::Assignment>> assignments_;
+  std::vector<std::vector<loop::Assignment>> assignments_;
   struct LongSum {
     Dim sum, symbol;
     std::vector<SymbolId> symbols;
@@ -63,4 +63,4 @@ class Slots {
   std::vector<LongSum> long_sums_;  // the last few
 };
 
-}  // namespace pliant::emit
+}  // namespace pliant::bufferize

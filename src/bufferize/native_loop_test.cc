@@ -5,7 +5,7 @@
 #include "lower/lower.h"
 #include "ops/op.h"
 
-namespace pliant::emit {
+namespace pliant::bufferize {
 namespace {
 
 // Writes graphs whose values are scalars, vectors of 4 and of m, and bools, in nested loops and arms.
@@ -432,4 +432,4 @@ TEST(NativeLoops, SayWhyNot) {
 }
 
 }  // namespace
-}  // namespace pliant::emit
+}  // namespace pliant::bufferize

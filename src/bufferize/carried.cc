@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "emit/emitter.h"
+#include "bufferize/bufferizer.h"
 #include "lower/view.h"
 
-namespace pliant::emit {
+namespace pliant::bufferize {
 
 namespace {
 
@@ -27,7 +27,7 @@ std::optional<size_t> continues(const Node& n, ValueId out, const ops::ValueSet&
 
 // Whether the body may write the yield of carried value `k` to where its param lies: nothing reads the param at or after the
 // node that computes it. With `through_loop` that node is a loop which carries the value on, and it may read it for that.
-bool Emitter::can_overwrite(const graph::LoopParts& loop, size_t k, bool through_loop) const {
+bool Bufferizer::can_overwrite(const graph::LoopParts& loop, size_t k, bool through_loop) const {
   const graph::Region& body = *loop.body;
   ops::ValueSet old{body.params[k]};
   const ValueId root = ops::source_of(body, loop.next(k));
@@ -38,14 +38,14 @@ bool Emitter::can_overwrite(const graph::LoopParts& loop, size_t k, bool through
 }
 
 // The array.concat that appends to the param of `k` what its yield has more.
-const Node* Emitter::append_of(const graph::LoopParts& loop, size_t k) const {
+const Node* Bufferizer::append_of(const graph::LoopParts& loop, size_t k) const {
   auto append = ops::append_to(f_, *loop.body, loop.body->params[k], loop.next(k));
   return append && append->at_end ? append->concat : nullptr;
 }
 
 // Whether value `v` of region `r` is `param`, or `param` with more behind it in some arms of a core.if and as it is in the
 // others. Collects the concats and the values that the core.ifs merge.
-bool Emitter::appends_in_arms(const graph::Region& r, ValueId v, ValueId param, ArmAppends& found) const {
+bool Bufferizer::appends_in_arms(const graph::Region& r, ValueId v, ValueId param, ArmAppends& found) const {
   v = ops::source_of(r, v);
   if (v == param) return true;
   for (const Node& n : r.nodes) {
@@ -65,7 +65,7 @@ bool Emitter::appends_in_arms(const graph::Region& r, ValueId v, ValueId param, 
 }
 
 // Whether the yield of `k` comes from a loop in the body that takes the param and does nothing but append to it.
-bool Emitter::appends_inside(const graph::LoopParts& loop, size_t k) const {
+bool Bufferizer::appends_inside(const graph::LoopParts& loop, size_t k) const {
   const ValueId root = ops::source_of(*loop.body, loop.next(k));
   for (const Node& n : loop.body->nodes) {
     auto it = std::find(n.outputs.begin(), n.outputs.end(), root);
@@ -79,4 +79,4 @@ bool Emitter::appends_inside(const graph::LoopParts& loop, size_t k) const {
   return false;
 }
 
-}  // namespace pliant::emit
+}  // namespace pliant::bufferize

@@ -1,11 +1,12 @@
 #include <algorithm>
 
-#include "emit/emitter.h"
+#include "bufferize/bufferizer.h"
 
-namespace pliant::emit {
+namespace pliant::bufferize {
 
-Status Emitter::emit_extern(const Node& n, const ops::OpDef& op) {
-  artifact::ExternDesc x;
+Status Bufferizer::bufferize_library(const Node& n, const ops::OpDef& op) {
+  host::Library call;
+  artifact::ExternDesc& x = call.call;
   x.symbol = op.kernel.symbol;
   x.where = describe(n.loc);
   const DType first = n.inputs.empty() ? DType::F32 : f_.tensor_type(n.inputs[0]).dtype;
@@ -62,10 +63,9 @@ Status Emitter::emit_extern(const Node& n, const ops::OpDef& op) {
   }
   const uint32_t next = fresh.empty() ? epoch_ : new_epoch();
   for (expr::SymbolId s : fresh) x.result_slots.push_back(slots_.add_symbol(s, next));
-  prog().externs.push_back(std::move(x));
-  append(Opcode::Extern, prog().externs.size() - 1);
+  add(std::move(call));
   if (!fresh.empty()) start_epoch(next);
   return ok();
 }
 
-}  // namespace pliant::emit
+}  // namespace pliant::bufferize

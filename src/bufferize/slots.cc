@@ -1,8 +1,8 @@
-#include "emit/slots.h"
+#include "bufferize/slots.h"
 
 #include <algorithm>
 
-namespace pliant::emit {
+namespace pliant::bufferize {
 
 namespace {
 constexpr size_t kLongSum = 8, kLongSums = 4;
@@ -92,7 +92,7 @@ uint32_t Slots::holding(Dim d) {
   return computed(d).slot;
 }
 
-const std::vector<codegen::Assignment>& Slots::assignments(uint32_t epoch) {
+const std::vector<loop::Assignment>& Slots::assignments(uint32_t epoch) {
   if (assignments_.size() <= epoch) assignments_.resize(epoch + 1);
   return assignments_[epoch];
 }
@@ -100,9 +100,9 @@ const std::vector<codegen::Assignment>& Slots::assignments(uint32_t epoch) {
 std::unordered_map<SymbolId, uint32_t> Slots::symbol_slots(uint32_t epoch) const {
   std::unordered_map<SymbolId, uint32_t> out;
   if (epoch >= assignments_.size()) return out;
-  for (const codegen::Assignment& a : assignments_[epoch])
+  for (const loop::Assignment& a : assignments_[epoch])
     for (SymbolId s : expr::symbols_of(a.value)) out[s] = by_symbol_.at(s).slot;
   return out;
 }
 
-}  // namespace pliant::emit
+}  // namespace pliant::bufferize

@@ -1,16 +1,16 @@
 #include "base/stop.h"
+#include "bufferize/bufferizer.h"
 #include "codegen/frame.h"
-#include "emit/emitter.h"
 #include "lower/view.h"
 
-namespace pliant::emit {
+namespace pliant::bufferize {
 
-Status Emitter::emit_nodes(const std::vector<Node>& nodes, const graph::Region* region) {
+Status Bufferizer::bufferize_nodes(const std::vector<Node>& nodes, const graph::Region* region) {
   for (size_t done = 0; done < nodes.size();) {
     poll_stop();
-    size_t count = TRY(emit_chain(nodes, done));
+    size_t count = TRY(bufferize_chain(nodes, done));
     if (count == 0) {
-      TRY(emit_node(nodes[done]));
+      TRY(bufferize_node(nodes[done]));
       count = 1;
     }
     for (size_t i = done; i < done + count; ++i) drop_lists(nodes, i, region);
@@ -21,37 +21,38 @@ Status Emitter::emit_nodes(const std::vector<Node>& nodes, const graph::Region* 
   return ok();
 }
 
-Status Emitter::emit_node(const Node& n) {
+Status Bufferizer::bufferize_node(const Node& n) {
   if (n.op == "core.const") {
     constants_.by_value[n.outputs[0]] = n.attrs.constant("value");
     return ok();
   }
-  if (n.op == "core.read_dims") return emit_read(n);
+  if (n.op == "core.read_dims") return bufferize_read(n);
   if (auto view = lower::view_of(n, f_, ctx_)) {
     ValueId v = n.inputs[0];
     if (view->is_whole() && constants_.by_value[v])
       constants_.by_value[n.outputs[0]] = lower::with_shape(constants_.by_value[v], f_.tensor_type(n.outputs[0]));
-    arg_of_value(v);
+    const Arg viewed = arg_of_value(v);
+    if (viewed.kind == Arg::Kind::Buffer) add(host::Keep{viewed.index});
     storage_[n.outputs[0]] = storage_[v];
     storage_[n.outputs[0]].offset = storage_[v].offset + view->byte_offset;
     return ok();
   }
   if (n.op != "core.fused") {
-    if (n.op == "core.if") return emit_if(n);
-    if (n.op == "core.loop") return emit_loop(n);
-    if (n.op == "core.call") return emit_call(n);
-    if (n.op == "core.require") return emit_require(n);
-    if (n.op == "core.fail") return emit_fail(n);
-    if (emit_append(n)) return ok();
+    if (n.op == "core.if") return bufferize_if(n);
+    if (n.op == "core.loop") return bufferize_loop(n);
+    if (n.op == "core.call") return bufferize_call(n);
+    if (n.op == "core.require") return bufferize_require(n);
+    if (n.op == "core.fail") return bufferize_fail(n);
+    if (bufferize_append(n)) return ok();
     const ops::OpDef* op = ops::find_op(n.op);
     PLIANT_CHECK(op) << "an unknown operator " << n.op << " at " << describe(n.loc);
-    if (!op->kernel.symbol.empty()) return emit_extern(n, *op);
-    if (op->list.infer) return emit_list(n);
+    if (!op->kernel.symbol.empty()) return bufferize_library(n, *op);
+    if (op->list.infer) return bufferize_list(n);
   }
-  return emit_kernels(n);
+  return bufferize_kernels(n);
 }
 
-Status Emitter::emit_read(const Node& n) {
+Status Bufferizer::bufferize_read(const Node& n) {
   std::vector<Dim> symbols = n.attrs.dims_or("symbols", {});
   uint32_t epoch = new_epoch();
   for (size_t k = 0; k < symbols.size(); ++k) {
@@ -65,51 +66,51 @@ Status Emitter::emit_read(const Node& n) {
 }
 
 // Equal kernels share their code in the image (codegen::fingerprint), not their names and messages.
-uint32_t Emitter::add_kernel(lower::LoweredKernel& k) {
-  artifact::KernelDesc d;
+uint32_t Bufferizer::add_kernel(lower::LoweredKernel& k) {
+  host::Kernel d;
   d.name = k.function.name;
+  for (const loop::Buffer& b : k.function.params) d.params.push_back({b.dtype, b.is_output});
+  d.ints = loop::free_symbols(k.function);
   for (const loop::Fault& fault : k.function.faults) d.faults.push_back({describe(fault.loc), fault.message});
-  prog().kernels.push_back(std::move(d));
-  unit_.out.kernel_ints.push_back(loop::free_symbols(k.function));
-  unit_.out.functions.push_back(std::make_unique<loop::Function>(std::move(k.function)));
-  return static_cast<uint32_t>(prog().kernels.size() - 1);
+  d.function = std::make_unique<loop::Function>(std::move(k.function));
+  module().kernels.push_back(std::move(d));
+  return static_cast<uint32_t>(module().kernels.size() - 1);
 }
 
-Status Emitter::emit_kernels(const Node& n) {
+Status Bufferizer::bufferize_kernels(const Node& n) {
   auto tried = lowered_.extract(&n);
-  if (!tried.empty()) return emit_lowered(n, std::move(tried.mapped()));
-  return emit_lowered(n, TRY(lower::lower_node(f_, n, constants_, ctx_, target_, options_.lower)));
+  if (!tried.empty()) return bufferize_lowered(n, std::move(tried.mapped()));
+  return bufferize_lowered(n, TRY(lower::lower_node(f_, n, constants_, ctx_, target_, options_.lower)));
 }
 
-Status Emitter::emit_lowered(const Node& n, lower::LoweredNode low) {
+Status Bufferizer::bufferize_lowered(const Node& n, lower::LoweredNode low) {
   std::vector<Storage> temporaries;
   for (const lower::Temporary& t : low.temporaries) temporaries.push_back(new_buffer(memory_of(t.dtype, t.shape)));
   for (ValueId v : n.outputs)
     if (low.reads.empty() || all_known(f_.tensor_type(v))) define_value(v, true);
-  emit_calls(n, low.kernels, temporaries);
+  launch(n, low.kernels, temporaries);
   if (low.reads.empty()) return ok();
   const uint32_t epoch = new_epoch();
   for (const lower::SymbolRead& r : low.reads) {
     const auto temporary = static_cast<size_t>(r.temporary);
-    prog().reads.push_back({arg_of(temporaries[temporary]), low.temporaries[temporary].dtype, r.element,
-                            slots_.add_symbol(r.symbol, epoch), describe(n.loc)});
-    append(Opcode::Read, prog().reads.size() - 1);
+    add(host::Read{{arg_of(temporaries[temporary]), low.temporaries[temporary].dtype, r.element,
+                    slots_.add_symbol(r.symbol, epoch), describe(n.loc)}});
   }
   start_epoch(epoch);
   for (ValueId v : n.outputs)
     if (!storage_[v].known) define_value(v, true);
-  emit_calls(n, low.after_reads, temporaries);
+  launch(n, low.after_reads, temporaries);
   return ok();
 }
 
-void Emitter::emit_calls(const Node& n, std::vector<lower::LoweredKernel>& kernels,
-                         const std::vector<Storage>& temporaries) {
+void Bufferizer::launch(const Node& n, std::vector<lower::LoweredKernel>& kernels, const std::vector<Storage>& temporaries) {
   for (lower::LoweredKernel& k : kernels) {
     for (expr::SymbolId s : loop::free_symbols(k.function))
       PLIANT_CHECK(slots_.knows(s)) << "kernel " << k.function.name << " needs " << ctx_.info(s).name
                                     << ", which nothing defines:\n"
                                     << loop::print(k.function, ctx_);
-    artifact::CallDesc c;
+    host::Launch launch;
+    artifact::CallDesc& c = launch.call;
     c.where = describe(n.loc);
     c.tasks = slots_.size_of(k.tasks);
     c.work = slots_.of(k.work);
@@ -127,9 +128,8 @@ void Emitter::emit_calls(const Node& n, std::vector<lower::LoweredKernel>& kerne
       c.args.push_back(arg_of(s));
     }
     c.kernel = add_kernel(k);
-    prog().calls.push_back(std::move(c));
-    append(Opcode::Call, prog().calls.size() - 1);
+    add(std::move(launch));
   }
 }
 
-}  // namespace pliant::emit
+}  // namespace pliant::bufferize

@@ -1,8 +1,8 @@
-// What the emission of one loop in bytecode keeps: where its carried and scan values lie, and the slots of their sizes.
+// What bufferizing one loop keeps: where its carried and scan values lie, and the slots of their sizes.
 #pragma once
-#include "emit/emitter.h"
+#include "bufferize/bufferizer.h"
 
-namespace pliant::emit {
+namespace pliant::bufferize {
 
 struct LoopState {
   struct Carried {
@@ -29,8 +29,7 @@ struct LoopState {
   };
   std::vector<Carried> carried;
   std::vector<Scan> scans;
-  uint32_t index = 0;         // slot
-  std::vector<size_t> exits;  // jumps out of the loop
+  uint32_t index = 0;  // slot
 };
 
-}  // namespace pliant::emit
+}  // namespace pliant::bufferize

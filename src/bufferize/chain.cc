@@ -1,10 +1,10 @@
 // Small nodes in a row become one kernel: calling a kernel costs as much as the work of a node on a few hundred elements.
 #include <algorithm>
 
-#include "emit/emitter.h"
+#include "bufferize/bufferizer.h"
 #include "lower/view.h"
 
-namespace pliant::emit {
+namespace pliant::bufferize {
 
 namespace {
 
@@ -18,7 +18,7 @@ int64_t least(expr::Context& ctx, Dim d) { return ctx.range(d).lo; }
 }  // namespace
 
 // Whether the node is kernels of constant small work; keeps its lowering either way.
-bool Emitter::is_small(const Node& n) {
+bool Bufferizer::is_small(const Node& n) {
   if (alone_.count(&n)) return false;
   if (n.op != "core.fused") {
     const ops::OpDef* op = ops::find_op(n.op);
@@ -41,14 +41,14 @@ bool Emitter::is_small(const Node& n) {
 }
 
 // Follows the run's views of `v` to what is computed, or comes from before.
-ValueId Emitter::root_in(std::span<const Node> run, ValueId v) const {
+ValueId Bufferizer::root_in(std::span<const Node> run, ValueId v) const {
   for (size_t i = run.size(); i-- > 0;)
     if (run[i].outputs.size() == 1 && run[i].outputs[0] == v && lower::view_of(run[i], f_, ctx_)) v = run[i].inputs[0];
   return v;
 }
 
 // What the run computes and something else uses, under this name or as a view.
-std::vector<ValueId> Emitter::used_after(std::span<const Node> run) const {
+std::vector<ValueId> Bufferizer::used_after(std::span<const Node> run) const {
   std::map<ValueId, uint32_t> inside;
   for (const Node& n : run)
     for (ValueId v : n.inputs)
@@ -67,7 +67,7 @@ std::vector<ValueId> Emitter::used_after(std::span<const Node> run) const {
 }
 
 // Whether an output is to lie where a value is that the run reads: in one kernel these would be two names for one memory.
-bool Emitter::writes_over(std::span<const Node> run, const std::vector<ValueId>& outputs) const {
+bool Bufferizer::writes_over(std::span<const Node> run, const std::vector<ValueId>& outputs) const {
   for (ValueId v : outputs) {
     const Storage* planned = place_planned_for(v);
     if (planned == nullptr) continue;
@@ -78,7 +78,7 @@ bool Emitter::writes_over(std::span<const Node> run, const std::vector<ValueId>&
   return false;
 }
 
-Result<size_t> Emitter::emit_chain(const std::vector<Node>& nodes, size_t first) {
+Result<size_t> Bufferizer::bufferize_chain(const std::vector<Node>& nodes, size_t first) {
   if (options_.lower.opt_level < 2) return size_t{0};
   size_t kernels = 0, end = first;
   for (size_t i = first; i < nodes.size() && i - first < kMostNodes; ++i) {
@@ -91,7 +91,7 @@ Result<size_t> Emitter::emit_chain(const std::vector<Node>& nodes, size_t first)
   if (kernels < 2) return size_t{0};
   const std::span<const Node> run(nodes.data() + first, end - first);
   for (const Node& n : run)
-    if (n.op == "core.const") TRY(emit_node(n));
+    if (n.op == "core.const") TRY(bufferize_node(n));
   const std::vector<ValueId> outputs = used_after(run);
   std::optional<lower::LoweredNode> low;
   if (!writes_over(run, outputs)) low = TRY(lower::lower_chain(f_, run, outputs, constants_, ctx_, target_, options_.lower));
@@ -104,16 +104,16 @@ Result<size_t> Emitter::emit_chain(const std::vector<Node>& nodes, size_t first)
     if (n.op != "core.const") locs.push_back(n.loc);
     lowered_.erase(&n);
   }
-  TRY(emit_lowered(Node{"core.chain", {}, {}, outputs, {}, Loc::make_fused(locs)}, std::move(*low)));
+  TRY(bufferize_lowered(Node{"core.chain", {}, {}, outputs, {}, Loc::make_fused(locs)}, std::move(*low)));
   // Views of what nothing else uses have no memory, and no use.
   for (const Node& n : run) {
     if (n.op == "core.const" || !lower::view_of(n, f_, ctx_)) continue;
     const ValueId root = root_in(run, n.outputs[0]);
     if (storage_[root].known || constants_.by_value[root] ||
         std::find(outputs.begin(), outputs.end(), root) != outputs.end())
-      TRY(emit_node(n));
+      TRY(bufferize_node(n));
   }
   return run.size();
 }
 
-}  // namespace pliant::emit
+}  // namespace pliant::bufferize

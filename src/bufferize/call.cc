@@ -3,9 +3,9 @@
 // Lists come in the callee's first registers, one a param, and leave in those behind them.
 #include <algorithm>
 
-#include "emit/emitter.h"
+#include "bufferize/bufferizer.h"
 
-namespace pliant::emit {
+namespace pliant::bufferize {
 
 namespace {
 
@@ -55,25 +55,24 @@ const graph::Function* find_function(const graph::Module& module, const std::str
 
 }  // namespace
 
-uint32_t Emitter::function_index(const Node& n) {
+uint32_t Bufferizer::function_index(const Node& n) {
   const std::string name = n.attrs.string_or("callee", "");
   const graph::Function* f = find_function(unit_.module, name);
   PLIANT_CHECK(f) << "there is no function " << name << " at " << describe(n.loc);
   auto it = std::find(unit_.called.begin(), unit_.called.end(), f);
   if (it == unit_.called.end()) {
     unit_.called.push_back(f);
-    unit_.result_sizes.emplace_back();
-    prog().functions.emplace_back();
-    return static_cast<uint32_t>(unit_.called.size() - 1);
+    module().functions.emplace_back();
+    return static_cast<uint32_t>(unit_.called.size());
   }
-  return static_cast<uint32_t>(it - unit_.called.begin());
+  return static_cast<uint32_t>(it - unit_.called.begin()) + 1;
 }
 
-Status Emitter::emit_call(const Node& n) {
-  artifact::InvokeDesc v;
+Status Bufferizer::bufferize_call(const Node& n) {
+  host::Call v;
   v.function = function_index(n);
   v.where = describe(n.loc);
-  const graph::Function& callee = *unit_.called[v.function];
+  const graph::Function& callee = *unit_.called[v.function - 1];
   const std::vector<ParamSymbol> symbols = param_symbols(callee);
   expr::DimMap bound;
   for (const ParamSymbol& s : symbols) {
@@ -96,10 +95,9 @@ Status Emitter::emit_call(const Node& n) {
   }
   if (!checks.empty()) {
     const uint32_t epoch = new_epoch();
-    append(Opcode::Shape, first_program_ + epoch);
+    add(host::Shape{epoch});
     for (const graph::Obligation& o : checks) add_check(epoch, o);
   }
-  std::vector<Unit::PendingSize> pending;
   const uint32_t next = new_epoch();
   const std::vector<size_t> results = places(callee, callee.results, false);
   for (size_t k = 0; k < results.size(); ++k) {
@@ -113,7 +111,7 @@ Status Emitter::emit_call(const Node& n) {
     for (size_t a = 0; a < type.shape.size(); ++a) {
       auto s = type.shape[a].as_symbol();
       if (!s || slots_.knows(*s)) continue;
-      pending.push_back({prog().invokes.size(), k, a, slots_.add_symbol(*s, next)});
+      v.sizes.push_back({static_cast<uint32_t>(k), static_cast<uint32_t>(a), slots_.add_symbol(*s, next)});
     }
   }
   for (size_t p : places(callee, callee.params, false)) v.args.push_back(arg_of_value(n.inputs[p]));
@@ -121,14 +119,13 @@ Status Emitter::emit_call(const Node& n) {
   uint32_t list = 0;
   for (size_t p : places(callee, callee.params, true)) v.list_args.push_back({list_of(n.inputs[p]), list++});
   for (size_t r : places(callee, callee.results, true)) v.list_results.push_back({list++, list_of(n.outputs[r])});
-  prog().invokes.push_back(std::move(v));
-  append(Opcode::Invoke, prog().invokes.size() - 1);
-  unit_.pending_sizes.insert(unit_.pending_sizes.end(), pending.begin(), pending.end());
-  if (!pending.empty()) start_epoch(next);
+  const bool learns = !v.sizes.empty();
+  add(std::move(v));
+  if (learns) start_epoch(next);
   return ok();
 }
 
-void Emitter::bind_params() {
+void Bufferizer::bind_params() {
   for (const ParamSymbol& s : param_symbols(f_)) slots_.add_symbol(s.symbol, 0);
   uint32_t tensor = 0;
   for (size_t p : places(f_, f_.params, false))
@@ -136,8 +133,9 @@ void Emitter::bind_params() {
   for (size_t p : places(f_, f_.params, true)) list_of(f_.params[p]);
 }
 
-Status Emitter::run_function(uint32_t index) {
+Status Bufferizer::run_function(uint32_t index) {
   bind_params();
+  out_.given_slots = slots_.count();
   const uint32_t first_list_result = list_count_;
   list_count_ += static_cast<uint32_t>(places(f_, f_.results, true).size());
   begin_epoch();
@@ -149,7 +147,7 @@ Status Emitter::run_function(uint32_t index) {
   // Results are numbered without the lists among them.
   for (auto& [v, to] : direct_)
     to.index = static_cast<uint32_t>(std::find(results.begin(), results.end(), to.index) - results.begin());
-  TRY(emit_nodes(f_.nodes));
+  TRY(bufferize_nodes(f_.nodes));
   for (uint32_t k = 0; k < results.size(); ++k) {
     const size_t r = results[k];
     const TensorType& type = f_.tensor_type(f_.results[r]);
@@ -157,32 +155,22 @@ Status Emitter::run_function(uint32_t index) {
     std::vector<artifact::Int> sizes;
     const bool sized = is_sized(symbols, type);
     for (Dim d : type.shape) sizes.push_back(sized ? artifact::imm(0) : artifact::slot(slots_.holding(d)));
-    unit_.result_sizes[index].push_back(std::move(sizes));
+    out_.result_sizes.push_back(std::move(sizes));
     if (!sized) reserve(to, bytes_of(type), nullptr);
     copy(storage_of(f_.results[r]), to, bytes_of(type));
   }
   uint32_t list = first_list_result;
   for (size_t r : places(f_, f_.results, true)) {
-    artifact::ExternDesc x;
-    x.symbol = "sequence_copy";
-    x.list_inputs = {list_of(f_.results[r])};
-    x.list_outputs = {list++};
-    add_list_call(std::move(x));
+    host::Library call;
+    call.call.symbol = "sequence_copy";
+    call.call.list_inputs = {list_of(f_.results[r])};
+    call.call.list_outputs = {list++};
+    add(std::move(call));
   }
-  append(Opcode::Return);
-  finish_tables();
-  artifact::FunctionDesc& d = prog().functions[index];
-  d.name = f_.name;
-  d.first = first_code_;
-  d.last = position() - 1;
-  d.slot_count = slots_.count();
-  d.grow_count = grow_count_;
-  d.first_buffer = first_buffer_;
-  d.buffer_count = static_cast<uint32_t>(prog().buffers.size()) - first_buffer_;
-  d.param_count = static_cast<uint32_t>(places(f_, f_.params, false).size());
-  d.result_count = static_cast<uint32_t>(results.size());
-  d.list_count = list_count_;
+  out_.param_count = static_cast<uint32_t>(places(f_, f_.params, false).size());
+  out_.result_count = static_cast<uint32_t>(results.size());
+  finish_function(module().functions[index]);
   return ok();
 }
 
-}  // namespace pliant::emit
+}  // namespace pliant::bufferize

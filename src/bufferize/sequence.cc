@@ -3,9 +3,9 @@
 // the planned memory.
 #include <algorithm>
 
-#include "emit/emitter.h"
+#include "bufferize/bufferizer.h"
 
-namespace pliant::emit {
+namespace pliant::bufferize {
 namespace {
 
 // The runtime's modes of a position (runtime/list_externs.def).
@@ -41,13 +41,13 @@ bool uses(const Node& n, ValueId v) {
 
 }  // namespace
 
-uint32_t Emitter::list_of(ValueId v) {
+uint32_t Bufferizer::list_of(ValueId v) {
   auto [it, is_new] = lists_.emplace(v, list_count_);
   if (is_new) ++list_count_;
   return it->second;
 }
 
-void Emitter::describe_list(artifact::TensorDesc& d, ValueId v) {
+void Bufferizer::describe_list(artifact::TensorDesc& d, ValueId v) {
   using Kind = artifact::TensorDesc::Kind;
   const graph::Type& type = f_.value(v).type;
   const graph::Type* held = graph::optional_element(type);
@@ -62,19 +62,15 @@ void Emitter::describe_list(artifact::TensorDesc& d, ValueId v) {
   }
 }
 
-artifact::ExternDesc Emitter::list_call(const Node& n, const std::string& symbol) {
-  artifact::ExternDesc x;
-  x.symbol = symbol;
-  x.where = describe(n.loc);
-  return x;
+host::Library Bufferizer::list_call(const Node& n, const std::string& symbol) {
+  host::Library call;
+  call.call.symbol = symbol;
+  call.call.where = describe(n.loc);
+  return call;
 }
 
-void Emitter::add_list_call(artifact::ExternDesc x) {
-  prog().externs.push_back(std::move(x));
-  append(Opcode::Extern, prog().externs.size() - 1);
-}
-
-void Emitter::add_tensor_input(artifact::ExternDesc& x, ValueId v) {
+void Bufferizer::add_tensor_input(host::Library& call, ValueId v) {
+  artifact::ExternDesc& x = call.call;
   const TensorType& t = f_.tensor_type(v);
   x.inputs.push_back(arg_of_value(v));
   std::vector<artifact::Int> shape;
@@ -83,25 +79,25 @@ void Emitter::add_tensor_input(artifact::ExternDesc& x, ValueId v) {
   x.input_dtypes.push_back(t.dtype);
 }
 
-void Emitter::add_position(artifact::ExternDesc& x, const Node& n, size_t input) {
+void Bufferizer::add_position(host::Library& call, const Node& n, size_t input) {
   const auto* given = n.attrs.find("position");
   Position mode = n.op == "opt.get"                                        ? Position::Optional
                   : given != nullptr                                       ? Position::Integer
                   : input < n.inputs.size() && n.inputs[input] != kNoValue ? Position::Input
                                                                            : Position::End;
-  if (mode == Position::Input) add_tensor_input(x, n.inputs[input]);
-  x.ints.push_back(artifact::imm(static_cast<int64_t>(mode)));
-  x.ints.push_back(given != nullptr ? slots_.of(std::get<Dim>(*given)) : artifact::imm(0));
+  if (mode == Position::Input) add_tensor_input(call, n.inputs[input]);
+  call.call.ints.push_back(artifact::imm(static_cast<int64_t>(mode)));
+  call.call.ints.push_back(given != nullptr ? slots_.of(std::get<Dim>(*given)) : artifact::imm(0));
 }
 
 // A register is read before any is written: a value that is moved elsewhere and overwritten goes through a spare one.
-void Emitter::move_lists(const std::vector<ListMove>& moves) {
+void Bufferizer::move_lists(const std::vector<ListMove>& moves) {
   auto emit = [&](const char* symbol, std::vector<uint32_t> in, std::vector<uint32_t> out) {
-    artifact::ExternDesc x;
-    x.symbol = symbol;
-    x.list_inputs = std::move(in);
-    x.list_outputs = std::move(out);
-    add_list_call(std::move(x));
+    host::Library call;
+    call.call.symbol = symbol;
+    call.call.list_inputs = std::move(in);
+    call.call.list_outputs = std::move(out);
+    add(std::move(call));
   };
   auto is_written = [&](uint32_t r) {
     return std::any_of(moves.begin(), moves.end(), [&](const ListMove& m) { return list_of(m.to) == r; });
@@ -127,8 +123,8 @@ void Emitter::move_lists(const std::vector<ListMove>& moves) {
   for (uint32_t r : to_clear) emit("sequence_clear", {}, {r});
 }
 
-std::vector<Emitter::ListMove> Emitter::list_moves(const graph::Region& from, size_t first,
-                                                   const std::vector<ValueId>& to) const {
+std::vector<Bufferizer::ListMove> Bufferizer::list_moves(const graph::Region& from, size_t first,
+                                                         const std::vector<ValueId>& to) const {
   std::vector<ListMove> moves;
   for (size_t k = 0; first + k < from.results.size() && k < to.size(); ++k) {
     ValueId v = from.results[first + k];
@@ -137,7 +133,7 @@ std::vector<Emitter::ListMove> Emitter::list_moves(const graph::Region& from, si
   return moves;
 }
 
-void Emitter::share_lists(const graph::Region& body) {
+void Bufferizer::share_lists(const graph::Region& body) {
   for (size_t k = 0; k + 1 < body.results.size() && k < body.params.size(); ++k) {
     ValueId param = body.params[k], next = body.results[k + 1];
     if (!is_list(param) || std::count(body.results.begin(), body.results.end(), next) != 1) continue;
@@ -152,7 +148,7 @@ void Emitter::share_lists(const graph::Region& body) {
   }
 }
 
-void Emitter::drop_lists(const std::vector<Node>& nodes, size_t i, const graph::Region* region) {
+void Bufferizer::drop_lists(const std::vector<Node>& nodes, size_t i, const graph::Region* region) {
   if (lists_.empty() || (region == nullptr && &nodes != &f_.nodes)) return;
   const std::vector<ValueId>& results = region != nullptr ? region->results : f_.results;
   std::set<ValueId> candidates(nodes[i].outputs.begin(), nodes[i].outputs.end());
@@ -165,29 +161,31 @@ void Emitter::drop_lists(const std::vector<Node>& nodes, size_t i, const graph::
     bool is_own = region != nullptr && holds(region->params, v);
     for (size_t k = 0; !is_own && k <= i; ++k) is_own = holds(nodes[k].outputs, v);
     if (is_needed || !is_own) continue;
-    artifact::ExternDesc x = list_call(nodes[i], "sequence_clear");
-    x.list_outputs = {list_of(v)};
-    add_list_call(std::move(x));
+    host::Library call = list_call(nodes[i], "sequence_clear");
+    call.call.list_outputs = {list_of(v)};
+    add(std::move(call));
   }
 }
 
-void Emitter::emit_list_read(const Node& n, const std::string& shape_symbol, const std::string& symbol) {
+void Bufferizer::bufferize_list_read(const Node& n, const std::string& shape_symbol, const std::string& symbol) {
   ValueId out = n.outputs[0];
   const graph::Shape& shape = f_.tensor_type(out).shape;
   bool joins = n.op == "seq.concat";
   auto begin = [&](const std::string& name) {
-    artifact::ExternDesc x = list_call(n, name);
+    host::Library call = list_call(n, name);
+    artifact::ExternDesc& x = call.call;
     x.list_inputs = {list_of(n.inputs[0])};
     if (joins) {
       auto rank = static_cast<int64_t>(shape.size());
       int64_t axis = n.attrs.int_or("axis", 0);
       x.ints = {artifact::imm(axis < 0 ? axis + rank : axis), artifact::imm(n.attrs.bool_or("new_axis", false))};
     } else {
-      add_position(x, n, position_input(n));
+      add_position(call, n, position_input(n));
     }
-    return x;
+    return call;
   };
-  artifact::ExternDesc sizes = begin(shape_symbol);
+  host::Library sizes_call = begin(shape_symbol);
+  artifact::ExternDesc& sizes = sizes_call.call;
   sizes.ints.push_back(artifact::imm(static_cast<int64_t>(shape.size())));
   std::vector<expr::SymbolId> fresh;
   for (size_t k = 0; k < shape.size(); ++k) {
@@ -199,25 +197,26 @@ void Emitter::emit_list_read(const Node& n, const std::string& shape_symbol, con
   if (!fresh.empty()) {
     uint32_t epoch = new_epoch();
     for (expr::SymbolId s : fresh) sizes.result_slots.push_back(slots_.add_symbol(s, epoch));
-    add_list_call(std::move(sizes));
+    add(std::move(sizes_call));
     start_epoch(epoch);
   }
-  artifact::ExternDesc x = begin(symbol);
+  host::Library call = begin(symbol);
+  artifact::ExternDesc& x = call.call;
   for (Dim d : shape) x.ints.push_back(slots_.of(d));
   define_value(out, true);
   x.outputs.push_back(arg_of(storage_[out]));
   x.output_dtypes.push_back(f_.tensor_type(out).dtype);
-  add_list_call(std::move(x));
+  add(std::move(call));
 }
 
-Status Emitter::emit_list(const Node& n) {
+Status Bufferizer::bufferize_list(const Node& n) {
   ValueId out = n.outputs[0];
   if (n.op == "seq.concat") {
-    emit_list_read(n, "sequence_concat_shape", "sequence_concat");
+    bufferize_list_read(n, "sequence_concat_shape", "sequence_concat");
     return ok();
   }
   if (n.op == "seq.at" || (n.op == "opt.get" && !is_list(out))) {
-    emit_list_read(n, "sequence_shape", "sequence_at");
+    bufferize_list_read(n, "sequence_shape", "sequence_at");
     return ok();
   }
   const std::map<std::string, std::string> symbols{{"seq.empty", "sequence_empty"}, {"seq.insert", "sequence_insert"},
@@ -229,28 +228,30 @@ Status Emitter::emit_list(const Node& n) {
       move_lists({{n.inputs[0], out, true}});
       return ok();
     }
-    artifact::ExternDesc empty = list_call(n, "sequence_empty");
-    empty.list_outputs = {list_of(out)};
-    add_list_call(std::move(empty));
+    host::Library empty = list_call(n, "sequence_empty");
+    empty.call.list_outputs = {list_of(out)};
+    add(std::move(empty));
     for (ValueId v : n.inputs) {
-      artifact::ExternDesc x = list_call(n, "sequence_insert");
-      add_tensor_input(x, v);
+      host::Library call = list_call(n, "sequence_insert");
+      artifact::ExternDesc& x = call.call;
+      add_tensor_input(call, v);
       x.ints = {artifact::imm(static_cast<int64_t>(Position::End)), artifact::imm(0)};
       x.list_inputs = x.list_outputs = {list_of(out)};
-      add_list_call(std::move(x));
+      add(std::move(call));
     }
     return ok();
   }
   auto found = symbols.find(n.op);
   PLIANT_CHECK(found != symbols.end()) << "no code for " << n.op;
-  artifact::ExternDesc x = list_call(n, found->second);
+  host::Library call = list_call(n, found->second);
+  artifact::ExternDesc& x = call.call;
   for (ValueId v : n.inputs)
     if (v != kNoValue && is_list(v)) x.list_inputs.push_back(list_of(v));
-  if (n.op == "seq.insert") add_tensor_input(x, n.inputs[1]);
-  if (n.op == "seq.insert" || n.op == "seq.erase") add_position(x, n, position_input(n));
+  if (n.op == "seq.insert") add_tensor_input(call, n.inputs[1]);
+  if (n.op == "seq.insert" || n.op == "seq.erase") add_position(call, n, position_input(n));
   if (n.op == "seq.split") {
     for (ValueId v : n.inputs)
-      if (v != kNoValue) add_tensor_input(x, v);
+      if (v != kNoValue) add_tensor_input(call, v);
     auto rank = static_cast<int64_t>(f_.tensor_type(n.inputs[0]).shape.size());
     int64_t axis = n.attrs.int_or("axis", 0);
     const auto* chunk = n.attrs.find("chunk");
@@ -265,8 +266,8 @@ Status Emitter::emit_list(const Node& n) {
     x.outputs.push_back(arg_of(storage_[out]));
     x.output_dtypes.push_back(f_.tensor_type(out).dtype);
   }
-  add_list_call(std::move(x));
+  add(std::move(call));
   return ok();
 }
 
-}  // namespace pliant::emit
+}  // namespace pliant::bufferize

@@ -1,22 +1,20 @@
-// The state of emission, one object for each function of the module; its members lie in files by topic: emitter.cc
-// (inputs, epochs, storage), emit_nodes.cc, emit_chain.cc, emit_if.cc, emit_loop.cc, carried.cc, emit_call.cc,
-// emit_extern.cc, emit_sequence.cc, emit_results.cc.
+// The state of one function of the module on its way to the host IR; its members lie in files by topic: bufferizer.cc
+// (inputs, epochs, storage), nodes.cc, chain.cc, if.cc, loop.cc, carried.cc, call.cc, library.cc, sequence.cc, results.cc.
 #pragma once
 #include <map>
 #include <set>
 #include <span>
 #include <vector>
 
-#include "emit/emit.h"
-#include "emit/slots.h"
+#include "bufferize/bufferize.h"
+#include "bufferize/slots.h"
 #include "graph/control.h"
 #include "graph/list_type.h"
 #include "ops/op.h"
 
-namespace pliant::emit {
+namespace pliant::bufferize {
 
 using artifact::Arg;
-using artifact::Opcode;
 using graph::kNoValue;
 using graph::Node;
 using graph::TensorType;
@@ -38,44 +36,48 @@ struct Unit {
   expr::Context& ctx;
   const codegen::Target& target;
   const Options& options;
-  Emitted out;
+  Bufferized out;
   std::map<const graph::ConstantData*, uint32_t> constant_ids;
-  std::vector<const graph::Function*> called;  // one a program.functions, those still to be emitted too
-  // The slots that a function leaves the sizes of its results in, where they are not known from its params: they become
-  // known when it is emitted. Results by [function][result][axis].
-  std::vector<std::vector<std::vector<artifact::Int>>> result_sizes;
-  struct PendingSize {
-    size_t invoke;
-    size_t result, axis;
-    uint32_t to;  // the caller's slot
-  };
-  std::vector<PendingSize> pending_sizes;
+  std::vector<const graph::Function*> called;  // module.functions after the entry, those still to be done too
 };
 
-struct IfMerge;    // emit_if.cc
-struct LoopState;  // emit_loop.cc
+struct IfMerge;    // if.cc
+struct LoopState;  // loop_state.h
 
-class Emitter {
+class Bufferizer {
  public:
-  Emitter(const graph::Function& f, Unit& unit);
+  Bufferizer(const graph::Function& f, Unit& unit);
   Status run_entry();
   Status run_function(uint32_t index);
 
  private:
-  artifact::Program& prog() { return unit_.out.program; }
-  uint32_t position() { return static_cast<uint32_t>(prog().code.size()); }
-  // Appends an instruction and gives its position.
-  size_t append(Opcode op, size_t a = 0, size_t b = 0, size_t c = 0);
-  void jump_to(size_t instruction, uint32_t target) { prog().code[instruction].a = target; }
+  host::Module& module() { return unit_.out.module; }
+  // Appends an instruction to the block that is being filled.
+  template <class T>
+  void add(T op) {
+    block_->push_back({std::move(op)});
+  }
+  void set(uint32_t slot, artifact::Int value) { add(host::Set{slot, value}); }
+  void move(uint32_t slot, uint32_t from) { set(slot, artifact::slot(from)); }
+  // Fills `block` by what `fill` does.
+  template <class F>
+  auto in_block(host::Block& block, F&& fill) {
+    struct Restore {
+      host::Block*& current;
+      host::Block* outer;
+      ~Restore() { current = outer; }
+    } restore{block_, std::exchange(block_, &block)};
+    return fill();
+  }
 
-  // Inputs and epochs. Epoch e of this function has shape program first_program_ + e.
+  // Inputs and epochs.
   artifact::Axis axis_of(Dim d) { return {slots_.size_of(d), d.str()}; }
   // An input or output of the program, tensor or list.
   artifact::TensorDesc describe_value(ValueId v, const std::string& name);
   void add_bind(uint32_t input, uint32_t axis, expr::SymbolId s, bool is_element);
   void bind_inputs();
   void bind_params();
-  // A new definition point: the shape program, the obligations that have become decidable and the plan of what follows.
+  // A new definition point: the shape function, the obligations that have become decidable and the plan of what follows.
   void begin_epoch();
   uint32_t new_epoch();
   void start_epoch(uint32_t epoch);
@@ -91,6 +93,7 @@ class Emitter {
   Dim bytes_of(const TensorType& t) { return bytes_of(t.dtype, t.shape); }
   // As bytes_of, but below 0 where any axis is.
   Dim memory_of(DType t, const std::vector<Dim>& shape);
+  // A buffer of this function, and the instruction with which its life begins.
   Storage new_buffer(Dim bytes);
   Storage new_grow() { return {Arg::Kind::Grow, grow_count_++, ctx_.constant(0), true}; }
   // Storage for a value about to be computed: where it is to end up (`direct_`) when `may_be_direct`, else a buffer.
@@ -98,7 +101,6 @@ class Emitter {
   // may get its sizes only later.
   const Storage* place_planned_for(ValueId v) const;
   Storage define_value(ValueId v, bool may_be_direct);
-  // The argument for a value at the instruction about to be appended.
   Arg arg_of(const Storage& s);
   Arg arg_of_value(ValueId v);
   const Storage& storage_of(ValueId v);
@@ -108,30 +110,30 @@ class Emitter {
   uint32_t read_slot(ValueId v, uint32_t element, const LocPtr& loc, uint32_t slot);
 
   // Nodes.
-  Status emit_nodes(const std::vector<Node>& nodes, const graph::Region* region = nullptr);
-  Status emit_node(const Node& n);
-  Status emit_read(const Node& n);
-  Status emit_extern(const Node& n, const ops::OpDef& op);
-  Status emit_kernels(const Node& n);
-  Status emit_lowered(const Node& n, lower::LoweredNode low);
-  // emit_chain.cc: small nodes from `first` on as one kernel. How many were emitted; 0 where no chain begins there.
-  Result<size_t> emit_chain(const std::vector<Node>& nodes, size_t first);
+  Status bufferize_nodes(const std::vector<Node>& nodes, const graph::Region* region = nullptr);
+  Status bufferize_node(const Node& n);
+  Status bufferize_read(const Node& n);
+  Status bufferize_library(const Node& n, const ops::OpDef& op);
+  Status bufferize_kernels(const Node& n);
+  Status bufferize_lowered(const Node& n, lower::LoweredNode low);
+  // chain.cc: small nodes from `first` on as one kernel. How many these were; 0 where no chain begins there.
+  Result<size_t> bufferize_chain(const std::vector<Node>& nodes, size_t first);
   bool is_small(const Node& n);
   ValueId root_in(std::span<const Node> run, ValueId v) const;
   std::vector<ValueId> used_after(std::span<const Node> run) const;
   bool writes_over(std::span<const Node> run, const std::vector<ValueId>& outputs) const;
-  void emit_calls(const Node& n, std::vector<lower::LoweredKernel>& kernels, const std::vector<Storage>& temporaries);
+  void launch(const Node& n, std::vector<lower::LoweredKernel>& kernels, const std::vector<Storage>& temporaries);
   uint32_t add_kernel(lower::LoweredKernel& k);
 
   // Structured control flow.
-  Status emit_if(const Node& n);
-  Status emit_arm(const Node& n, const graph::Region& arm, IfMerge& merge);
-  Status emit_taken_arm(const Node& n, const graph::Region& arm);
+  Status bufferize_if(const Node& n);
+  Status bufferize_arm(const Node& n, const graph::Region& arm, IfMerge& merge);
+  Status bufferize_taken_arm(const Node& n, const graph::Region& arm);
   void finish_merge(const Node& n, IfMerge& merge);
   std::optional<bool> known_condition(const graph::IfParts& parts);
-  Status emit_require(const Node& n);
-  Status emit_fail(const Node& n);
-  Status emit_loop(const Node& n);
+  Status bufferize_require(const Node& n);
+  Status bufferize_fail(const Node& n);
+  Status bufferize_loop(const Node& n);
   bool can_overwrite(const graph::LoopParts& loop, size_t k, bool through_loop) const;
   bool appends_inside(const graph::LoopParts& loop, size_t k) const;
   const Node* append_of(const graph::LoopParts& loop, size_t k) const;
@@ -148,16 +150,18 @@ class Emitter {
   void finish_carried(const Node& n, const graph::LoopParts& loop, LoopState& state);
   void move_sizes(const graph::LoopParts& loop, const LoopState& state);
   void finish_loop(const Node& n, const graph::LoopParts& loop, const LoopState& state);
-  void leave_unless(ValueId condition, const LocPtr& loc, LoopState& state);
-  Status emit_call(const Node& n);
+  Status bufferize_body(const Node& n, const graph::LoopParts& loop, LoopState& state, artifact::Int& continues);
+  // A bool tensor's element: 0 or 1 where it is known, else a slot that it is read into. No value is 1.
+  artifact::Int condition_of(ValueId v, const LocPtr& loc);
+  Status bufferize_call(const Node& n);
   uint32_t function_index(const Node& n);
-  bool emit_append(const Node& n);
+  bool bufferize_append(const Node& n);
   // Lets the values that a region yields be written where they are to lie, when a node of the region computes them and
   // nothing else has a claim on them.
   bool computes(const graph::Region& r, ValueId v) const;
   void claim(const graph::Region& r, ValueId v, const Storage& to);
 
-  // Sequences and optionals, emit_sequence.cc: each value has a list register.
+  // Sequences and optionals, sequence.cc: each value has a list register.
   bool is_list(ValueId v) const { return graph::is_list(f_.value(v).type); }
   uint32_t list_of(ValueId v);
   // Several moves at once: into the carried values and results of control flow. `from` keeps its value where `keeps` says
@@ -174,19 +178,16 @@ class Emitter {
   // The lists that `nodes[i]` was the last to use are let go; `region` is where the nodes are, unless the function's own.
   void drop_lists(const std::vector<Node>& nodes, size_t i, const graph::Region* region);
   void describe_list(artifact::TensorDesc& d, ValueId v);
-  Status emit_list(const Node& n);
-  void emit_list_read(const Node& n, const std::string& shape_symbol, const std::string& symbol);
-  artifact::ExternDesc list_call(const Node& n, const std::string& symbol);
-  void add_list_call(artifact::ExternDesc x);
-  void add_tensor_input(artifact::ExternDesc& x, ValueId v);
-  void add_position(artifact::ExternDesc& x, const Node& n, size_t input);
+  Status bufferize_list(const Node& n);
+  void bufferize_list_read(const Node& n, const std::string& shape_symbol, const std::string& symbol);
+  host::Library list_call(const Node& n, const std::string& symbol);
+  void add_tensor_input(host::Library& call, ValueId v);
+  void add_position(host::Library& call, const Node& n, size_t input);
 
   // Results.
   void plan_results(Arg::Kind kind);
   void finish_results();
-  void finish_tables();
-  // Drops instructions that do nothing, and numbers epochs without gaps.
-  void compact();
+  void finish_function(host::Function& to);
 
   const graph::Function& f_;
   Unit& unit_;
@@ -206,12 +207,6 @@ class Emitter {
     bool reserved;
   };
   std::map<ValueId, Append> appends_;
-  // Loops being emitted, the outermost first: buffers from before that their code uses live until they end.
-  struct OpenLoop {
-    uint32_t begin;
-    std::set<uint32_t> outer_buffers;
-  };
-  std::vector<OpenLoop> open_loops_;
   // Obligations by a symbol that they wait for; of how many known symbols no obligation waits any more.
   std::map<expr::SymbolId, std::vector<size_t>> waiting_;
   size_t waited_for_ = 0;
@@ -226,7 +221,8 @@ class Emitter {
   uint32_t first_epoch_ = 0;
   uint32_t grow_count_ = 0;
   uint32_t list_count_ = 0;
-  uint32_t first_code_, first_program_, first_buffer_;
+  host::Function out_;
+  host::Block* block_ = &out_.body;
 };
 
-}  // namespace pliant::emit
+}  // namespace pliant::bufferize

@@ -1,17 +1,17 @@
-#include "emit/emitter.h"
+#include "bufferize/bufferizer.h"
 
 #include <algorithm>
 
 #include "graph/visit.h"
 #include "lower/view.h"
 
-namespace pliant::emit {
+namespace pliant::bufferize {
 
 namespace {
 constexpr int64_t kSmallBuffer = int64_t{1} << 16;
 }  // namespace
 
-Emitter::Emitter(const graph::Function& f, Unit& unit)
+Bufferizer::Bufferizer(const graph::Function& f, Unit& unit)
     : f_(f),
       unit_(unit),
       ctx_(unit.ctx),
@@ -19,10 +19,7 @@ Emitter::Emitter(const graph::Function& f, Unit& unit)
       options_(unit.options),
       slots_(unit.ctx),
       storage_(f.values.size()),
-      uses_(f.values.size(), 0),
-      first_code_(position()),
-      first_program_(static_cast<uint32_t>(prog().shape_programs.size())),
-      first_buffer_(static_cast<uint32_t>(prog().buffers.size())) {
+      uses_(f.values.size(), 0) {
   constants_.by_value.resize(f.values.size());
   auto count = [&](const std::vector<ValueId>& values) {
     for (ValueId v : values)
@@ -35,26 +32,17 @@ Emitter::Emitter(const graph::Function& f, Unit& unit)
   count(f.results);
 }
 
-Status Emitter::run_entry() {
+Status Bufferizer::run_entry() {
   bind_inputs();
   begin_epoch();
   plan_results(Arg::Kind::Output);
-  TRY(emit_nodes(f_.nodes));
+  TRY(bufferize_nodes(f_.nodes));
   finish_results();
-  append(Opcode::Return);
-  finish_tables();
-  prog().slot_count = slots_.count();
-  prog().grow_count = grow_count_;
-  prog().list_count = list_count_;
+  finish_function(module().functions[0]);
   return ok();
 }
 
-size_t Emitter::append(Opcode op, size_t a, size_t b, size_t c) {
-  prog().code.push_back({op, static_cast<uint32_t>(a), static_cast<uint32_t>(b), static_cast<uint32_t>(c)});
-  return prog().code.size() - 1;
-}
-
-void Emitter::add_bind(uint32_t input, uint32_t axis, expr::SymbolId s, bool is_element) {
+void Bufferizer::add_bind(uint32_t input, uint32_t axis, expr::SymbolId s, bool is_element) {
   if (slots_.knows(s)) return;
   const expr::SymbolInfo& info = ctx_.info(s);
   artifact::Bind b;
@@ -66,11 +54,11 @@ void Emitter::add_bind(uint32_t input, uint32_t axis, expr::SymbolId s, bool is_
   b.lo = info.lo;
   b.hi = info.hi;
   b.multiple_of = info.multiple_of;
-  prog().binds.push_back(b);
-  prog().slot_names.push_back(info.name);
+  module().binds.push_back(b);
+  module().key_names.push_back(info.name);
 }
 
-void Emitter::bind_inputs() {
+void Bufferizer::bind_inputs() {
   for (uint32_t i = 0; i < f_.params.size(); ++i) {
     if (is_list(f_.params[i])) continue;
     const TensorType& t = f_.tensor_type(f_.params[i]);
@@ -83,19 +71,19 @@ void Emitter::bind_inputs() {
     for (uint32_t i = 0; i < f_.params.size(); ++i)
       if (f_.value(f_.params[i]).name == o.name) add_bind(i, static_cast<uint32_t>(o.axis), s, true);
   }
-  prog().key_slots = slots_.count();
+  out_.given_slots = slots_.count();
   for (uint32_t i = 0; i < f_.params.size(); ++i) {
     ValueId v = f_.params[i];
-    prog().inputs.push_back(describe_value(v, f_.value(v).name));
+    module().inputs.push_back(describe_value(v, f_.value(v).name));
     if (is_list(v)) continue;
-    artifact::TensorDesc& d = prog().inputs.back();
+    artifact::TensorDesc& d = module().inputs.back();
     if (i < f_.default_values.size() && f_.default_values[i])
       d.default_constant = static_cast<int32_t>(constant_index(f_.default_values[i]));
     storage_[v] = {Arg::Kind::Input, i, ctx_.constant(0), true};
   }
 }
 
-artifact::TensorDesc Emitter::describe_value(ValueId v, const std::string& name) {
+artifact::TensorDesc Bufferizer::describe_value(ValueId v, const std::string& name) {
   artifact::TensorDesc d;
   d.name = name;
   if (is_list(v)) {
@@ -108,12 +96,12 @@ artifact::TensorDesc Emitter::describe_value(ValueId v, const std::string& name)
   return d;
 }
 
-uint32_t Emitter::new_epoch() {
-  prog().shape_programs.emplace_back();
-  return static_cast<uint32_t>(prog().shape_programs.size()) - first_program_ - 1;
+uint32_t Bufferizer::new_epoch() {
+  out_.epochs.emplace_back();
+  return static_cast<uint32_t>(out_.epochs.size()) - 1;
 }
 
-void Emitter::add_check(uint32_t epoch, const graph::Obligation& o) {
+void Bufferizer::add_check(uint32_t epoch, const graph::Obligation& o) {
   artifact::Check c;
   c.kind = o.kind == graph::Obligation::Kind::Equal       ? artifact::Check::Kind::Equal
            : o.kind == graph::Obligation::Kind::LessEqual ? artifact::Check::Kind::LessEqual
@@ -124,10 +112,10 @@ void Emitter::add_check(uint32_t epoch, const graph::Obligation& o) {
   c.b = counts ? slots_.size_of(o.b) : slots_.of(o.b);
   c.where = describe(o.loc);
   c.message = o.message;
-  prog().shape_programs[first_program_ + epoch].checks.push_back(std::move(c));
+  out_.epochs[epoch].checks.push_back(std::move(c));
 }
 
-void Emitter::add_obligations(uint32_t epoch) {
+void Bufferizer::add_obligations(uint32_t epoch) {
   std::vector<size_t> ready;
   auto ask = [&](size_t i) {
     const graph::Obligation& o = f_.obligations[i];
@@ -146,29 +134,30 @@ void Emitter::add_obligations(uint32_t epoch) {
   for (size_t i : ready) add_check(epoch, f_.obligations[i]);
 }
 
-void Emitter::start_epoch(uint32_t epoch) {
+void Bufferizer::start_epoch(uint32_t epoch) {
   epoch_ = epoch;
-  append(Opcode::Shape, first_program_ + epoch);
+  add(host::Shape{epoch});
   add_obligations(epoch);
-  append(Opcode::Plan, epoch);
+  add(host::Plan{epoch});
 }
 
-void Emitter::begin_epoch() { start_epoch(new_epoch()); }
+void Bufferizer::begin_epoch() { start_epoch(new_epoch()); }
 
-std::optional<expr::SymbolId> Emitter::first_unknown(Dim d) const {
+std::optional<expr::SymbolId> Bufferizer::first_unknown(Dim d) const {
   for (expr::SymbolId s : expr::symbols_of(d))
     if (!slots_.knows(s)) return s;
   return std::nullopt;
 }
-bool Emitter::all_known(const TensorType& t) const {
+bool Bufferizer::all_known(const TensorType& t) const {
   return std::all_of(t.shape.begin(), t.shape.end(), [&](Dim d) { return all_known(d); });
 }
 
-uint32_t Emitter::constant_index(const graph::ConstantPtr& c) {
+uint32_t Bufferizer::constant_index(const graph::ConstantPtr& c) {
   auto it = unit_.constant_ids.find(c.get());
   if (it != unit_.constant_ids.end()) return it->second;
   auto id = static_cast<uint32_t>(unit_.out.constants.size());
   unit_.out.constants.push_back(c);
+  module().constants.push_back(static_cast<int64_t>(c->bytes));
   unit_.constant_ids[c.get()] = id;
   return id;
 }
@@ -176,20 +165,21 @@ uint32_t Emitter::constant_index(const graph::ConstantPtr& c) {
 // A buffer belongs to the epoch in which its size becomes known, so that a loop does not plan it again in every iteration:
 // unless code between there and here may not run, where the size means nothing and may be any number. Small buffers of one
 // size are there in any case.
-Storage Emitter::new_buffer(Dim bytes) {
-  artifact::BufferDesc b;
+Storage Bufferizer::new_buffer(Dim bytes) {
+  host::Buffer b;
   b.bytes = slots_.size_of(bytes);
   const uint32_t known = slots_.epoch_of(bytes);
   PLIANT_CHECK(known <= epoch_) << "a buffer whose size is not known yet";
   const bool is_small = bytes.is_const() && bytes.const_value() >= 0 && bytes.const_value() <= kSmallBuffer;
   const bool is_nonnegative = ctx_.proves_less_equal(ctx_.constant(0), bytes);
   b.epoch = is_small ? known : is_nonnegative ? std::max(known, first_epoch_) : epoch_;
-  b.first = b.last = position();
-  prog().buffers.push_back(b);
-  return {Arg::Kind::Buffer, static_cast<uint32_t>(prog().buffers.size() - 1), ctx_.constant(0), true};
+  const auto number = static_cast<uint32_t>(out_.buffers.size());
+  out_.buffers.push_back(b);
+  add(host::Alloc{number});
+  return {Arg::Kind::Buffer, number, ctx_.constant(0), true};
 }
 
-Dim Emitter::memory_of(DType t, const std::vector<Dim>& shape) {
+Dim Bufferizer::memory_of(DType t, const std::vector<Dim>& shape) {
   const Dim zero = ctx_.constant(0);
   std::vector<Dim> sizes = shape, unproved;
   for (Dim& d : sizes) {
@@ -203,74 +193,58 @@ Dim Emitter::memory_of(DType t, const std::vector<Dim>& shape) {
   return bytes;
 }
 
-const Storage* Emitter::place_planned_for(ValueId v) const {
+const Storage* Bufferizer::place_planned_for(ValueId v) const {
   auto it = direct_.find(v);
   if (it == direct_.end()) return nullptr;
   const Storage& to = it->second;
   return to.kind != Arg::Kind::Output || all_known(f_.tensor_type(f_.results[to.index])) ? &to : nullptr;
 }
 
-Storage Emitter::define_value(ValueId v, bool may_be_direct) {
+Storage Bufferizer::define_value(ValueId v, bool may_be_direct) {
   const TensorType& t = f_.tensor_type(v);
   const Storage* planned = may_be_direct ? place_planned_for(v) : nullptr;
   storage_[v] = planned != nullptr ? *planned : new_buffer(memory_of(t.dtype, t.shape));
   return storage_[v];
 }
 
-Arg Emitter::arg_of(const Storage& s) {
+Arg Bufferizer::arg_of(const Storage& s) {
   PLIANT_CHECK(s.known) << "a value without storage";
-  Arg a;
-  a.kind = s.kind;
-  a.index = s.index;
-  a.byte_offset = slots_.of(s.offset);
-  if (s.kind == Arg::Kind::Buffer) {
-    artifact::BufferDesc& b = prog().buffers[s.index];
-    b.last = std::max(b.last, position());
-    for (OpenLoop& loop : open_loops_)
-      if (b.first < loop.begin) {
-        loop.outer_buffers.insert(s.index);
-        break;
-      }
-  }
-  return a;
+  return {s.kind, s.index, slots_.of(s.offset)};
 }
 
-const Storage& Emitter::storage_of(ValueId v) {
+const Storage& Bufferizer::storage_of(ValueId v) {
   if (!storage_[v].known && constants_.by_value[v])
     storage_[v] = {Arg::Kind::Constant, constant_index(constants_.by_value[v]), ctx_.constant(0), true};
   PLIANT_CHECK(storage_[v].known) << "value " << v << " has no storage";
   return storage_[v];
 }
 
-Arg Emitter::arg_of_value(ValueId v) { return arg_of(storage_of(v)); }
+Arg Bufferizer::arg_of_value(ValueId v) { return arg_of(storage_of(v)); }
 
-void Emitter::copy(const Storage& from, const Storage& to, Dim bytes) {
+void Bufferizer::copy(const Storage& from, const Storage& to, Dim bytes) {
   if (from == to || bytes.is_const(0)) return;
-  prog().copies.push_back({arg_of(from), arg_of(to), slots_.size_of(bytes)});
-  append(Opcode::Copy, prog().copies.size() - 1);
+  add(host::Copy{{arg_of(from), arg_of(to), slots_.size_of(bytes)}});
 }
 
-void Emitter::reserve(const Storage& to, Dim bytes, const LocPtr& loc) {
+void Bufferizer::reserve(const Storage& to, Dim bytes, const LocPtr& loc) {
   if (to.kind != Arg::Kind::Grow && to.kind != Arg::Kind::Result) return;
   artifact::ReserveDesc r;
   r.to = arg_of(to);
   r.to.byte_offset = artifact::imm(0);
   r.bytes = slots_.size_of(bytes);
   r.where = describe(loc);
-  prog().reserves.push_back(std::move(r));
-  append(Opcode::Reserve, prog().reserves.size() - 1);
+  add(host::Reserve{std::move(r)});
 }
 
-uint32_t Emitter::read_slot(ValueId v, uint32_t element, const LocPtr& loc, uint32_t slot) {
+uint32_t Bufferizer::read_slot(ValueId v, uint32_t element, const LocPtr& loc, uint32_t slot) {
   artifact::ReadDesc r;
   r.from = arg_of_value(v);
   r.dtype = f_.tensor_type(v).dtype;
   r.element = element;
   r.slot = slot;
   r.where = describe(loc);
-  prog().reads.push_back(std::move(r));
-  append(Opcode::Read, prog().reads.size() - 1);
+  add(host::Read{std::move(r)});
   return slot;
 }
 
-}  // namespace pliant::emit
+}  // namespace pliant::bufferize

@@ -1,19 +1,20 @@
-// Loops in bytecode. Carried values of a fixed size lie in a buffer of their own, those whose size changes in a growable
-// block; the end of an iteration copies what the body yields there, unless the body could write there by itself. Code:
+// Loops of the host. Carried values of a fixed size lie in a buffer of their own, those whose size changes in a growable
+// block; the end of an iteration copies what the body yields there, unless the body could write there by itself:
 //
-//         copy the initial values; index = 0; leave unless the condition holds and 0 < trip
-//         the epoch of buffers whose sizes do not change
-//   top:  the body's epoch; the body; scan values to their place; carried values to theirs
-//         index += 1; leave unless the condition holds; if index < trip go to top
+//   copy the initial values; index = 0
+//   loop index < trip, when the condition holds
+//     preheader: the epoch of buffers whose sizes do not change
+//     body: the body's epoch; the body; scan values to their place; carried values to theirs
+//   while the condition holds
 #include <algorithm>
 
-#include "emit/loop_state.h"
+#include "bufferize/loop_state.h"
 #include "ops/carried.h"
 
-namespace pliant::emit {
+namespace pliant::bufferize {
 
 // Storage of the carried values, with the initial values in it.
-void Emitter::begin_carried(const Node& n, const graph::LoopParts& loop, LoopState& state) {
+void Bufferizer::begin_carried(const Node& n, const graph::LoopParts& loop, LoopState& state) {
   for (size_t k = 0; k < loop.carried; ++k) {
     LoopState::Carried c;
     if (is_list(loop.body->params[k])) {
@@ -41,14 +42,14 @@ void Emitter::begin_carried(const Node& n, const graph::LoopParts& loop, LoopSta
       auto s = type.shape[a].as_symbol();
       if (!s || slots_.knows(*s) || type.shape[a] == loop.index) continue;
       c.axes.push_back({*s, slots_.add(), a});
-      append(Opcode::Move, c.axes.back().slot, slots_.holding(init.shape[a]));
+      move(c.axes.back().slot, slots_.holding(init.shape[a]));
     }
     state.carried.push_back(std::move(c));
   }
 }
 
 // Where the scan values are to lie: in the output when its size is known, else in a growable block.
-void Emitter::begin_scans(const Node& n, const graph::LoopParts& loop, LoopState& state) {
+void Bufferizer::begin_scans(const Node& n, const graph::LoopParts& loop, LoopState& state) {
   for (size_t j = 0; j < loop.scans; ++j) {
     LoopState::Scan scan;
     const ValueId out = n.outputs[loop.carried + j];
@@ -59,14 +60,14 @@ void Emitter::begin_scans(const Node& n, const graph::LoopParts& loop, LoopState
       auto s = type.shape[a].as_symbol();
       if (!s || slots_.knows(*s)) continue;
       scan.axes.push_back({*s, slots_.add(), a - 1});
-      append(Opcode::LoadImm, scan.axes.back().slot, 0);
+      set(scan.axes.back().slot, artifact::imm(0));
     }
     state.scans.push_back(std::move(scan));
   }
 }
 
 // Room for what this iteration appends, made before the body so that the body can write there, where the size is known.
-void Emitter::claim_places(const Node& n, const graph::LoopParts& loop, LoopState& state) {
+void Bufferizer::claim_places(const Node& n, const graph::LoopParts& loop, LoopState& state) {
   const graph::Region& body = *loop.body;
   if (graph::diverges(body)) return;
   for (size_t k = 0; k < loop.carried; ++k) {
@@ -102,23 +103,27 @@ void Emitter::claim_places(const Node& n, const graph::LoopParts& loop, LoopStat
   }
 }
 
-Storage Emitter::scan_place(const graph::LoopParts& loop, const Storage& first, const TensorType& type) {
+Storage Bufferizer::scan_place(const graph::LoopParts& loop, const Storage& first, const TensorType& type) {
   return {first.kind, first.index, first.offset + loop.index * bytes_of(type), true};
 }
 
-void Emitter::finish_scans(const Node& n, const graph::LoopParts& loop, LoopState& state) {
+void Bufferizer::finish_scans(const Node& n, const graph::LoopParts& loop, LoopState& state) {
   for (size_t j = 0; j < loop.scans; ++j) {
     const LoopState::Scan& scan = state.scans[j];
     const TensorType& type = f_.tensor_type(loop.scan(j));
     // The first iteration says how large the values are, the others must agree.
     if (!scan.axes.empty()) {
-      const size_t agreed = append(Opcode::JumpNotLess, 0, state.index, slots_.holding(ctx_.constant(1)));
-      for (const auto& axis : scan.axes) append(Opcode::Move, axis.slot, slots_.holding(type.shape[axis.axis]));
-      jump_to(agreed, position());
+      host::If is_first;
+      is_first.a = state.index;
+      is_first.b = slots_.holding(ctx_.constant(1));
+      in_block(is_first.then, [&] {
+        for (const auto& axis : scan.axes) move(axis.slot, slots_.holding(type.shape[axis.axis]));
+      });
+      add(std::move(is_first));
       const uint32_t checks = new_epoch();
-      append(Opcode::Shape, first_program_ + checks);
+      add(host::Shape{checks});
       for (const auto& axis : scan.axes)
-        prog().shape_programs[first_program_ + checks].checks.push_back(
+        out_.epochs[checks].checks.push_back(
             {artifact::Check::Kind::Equal, artifact::slot(axis.slot), slots_.of(type.shape[axis.axis]), describe(n.loc),
              "a scan output stacks values of one size, but an axis of it was {a} and is now {b}"});
     }
@@ -132,7 +137,7 @@ void Emitter::finish_scans(const Node& n, const graph::LoopParts& loop, LoopStat
 
 // The carried values change at once: each is overwritten after the others that are made of it, and what takes part in a
 // cycle goes through a buffer.
-void Emitter::finish_carried(const Node& n, const graph::LoopParts& loop, LoopState& state) {
+void Bufferizer::finish_carried(const Node& n, const graph::LoopParts& loop, LoopState& state) {
   struct Move {
     Storage from, to;
     Dim bytes;
@@ -165,7 +170,7 @@ void Emitter::finish_carried(const Node& n, const graph::LoopParts& loop, LoopSt
   move_sizes(loop, state);
 }
 
-void Emitter::move_sizes(const graph::LoopParts& loop, const LoopState& state) {
+void Bufferizer::move_sizes(const graph::LoopParts& loop, const LoopState& state) {
   std::vector<std::pair<uint32_t, uint32_t>> moves;
   std::set<uint32_t> overwritten;
   for (size_t k = 0; k < loop.carried; ++k)
@@ -178,32 +183,27 @@ void Emitter::move_sizes(const graph::LoopParts& loop, const LoopState& state) {
   for (auto& [to, size] : moves) {
     if (!overwritten.count(size)) continue;
     const uint32_t saved = slots_.add();
-    append(Opcode::Move, saved, size);
+    move(saved, size);
     size = saved;
   }
-  for (const auto& [to, size] : moves) append(Opcode::Move, to, size);
+  for (const auto& [to, size] : moves) move(to, size);
 }
 
-// A jump out of the loop where the condition does not hold; nothing where it is known to.
-void Emitter::leave_unless(ValueId condition, const LocPtr& loc, LoopState& state) {
-  if (condition == kNoValue) return;
-  const graph::ConstantPtr& known = constants_.by_value[condition];
-  if (known && known->bytes >= 1) {
-    if (*known->data == std::byte{0}) state.exits.push_back(append(Opcode::Jump));
-    return;
-  }
-  const uint32_t slot = read_slot(condition, 0, loc, slots_.add());
-  state.exits.push_back(append(Opcode::JumpZero, 0, slot));
+artifact::Int Bufferizer::condition_of(ValueId v, const LocPtr& loc) {
+  if (v == kNoValue) return artifact::imm(1);
+  const graph::ConstantPtr& known = constants_.by_value[v];
+  if (known && known->bytes >= 1) return artifact::imm(*known->data != std::byte{0});
+  return artifact::slot(read_slot(v, 0, loc, slots_.add()));
 }
 
 // The symbols that are known after the loop, and where its outputs lie.
-void Emitter::finish_loop(const Node& n, const graph::LoopParts& loop, const LoopState& state) {
+void Bufferizer::finish_loop(const Node& n, const graph::LoopParts& loop, const LoopState& state) {
   const uint32_t epoch = new_epoch();
   bool fresh = false;
   auto learn = [&](expr::SymbolId s, uint32_t from) {
     if (slots_.knows(s)) return;
     const uint32_t slot = slots_.add();
-    append(Opcode::Move, slot, from);
+    move(slot, from);
     slots_.define(s, slot, epoch);
     fresh = true;
   };
@@ -222,33 +222,37 @@ void Emitter::finish_loop(const Node& n, const graph::LoopParts& loop, const Loo
   if (fresh) start_epoch(epoch);
 }
 
-Status Emitter::emit_loop(const Node& n) {
+Status Bufferizer::bufferize_loop(const Node& n) {
   if (options_.native_loops) {
     std::string reason;
     if (auto low = TRY(lower::lower_loop(f_, n, constants_, ctx_, target_, options_.lower, &reason)))
-      return emit_lowered(n, std::move(*low));
+      return bufferize_lowered(n, std::move(*low));
     if (options_.remark) options_.remark(describe(n.loc) + " runs as bytecode, not as one native function: " + reason);
   }
   const graph::LoopParts loop = graph::loop_parts(n);
-  const graph::Region& body = *loop.body;
-  const bool diverges = graph::diverges(body);
   const uint32_t outer_epoch = epoch_, outer_first = first_epoch_;
   LoopState state;
   begin_carried(n, loop, state);
   begin_scans(n, loop, state);
   state.index = slots_.add();
-  append(Opcode::LoadImm, state.index, 0);
-  leave_unless(loop.condition, n.loc, state);
-  std::optional<uint32_t> trip;
-  if (loop.trip) {
-    trip = slots_.holding(*loop.trip);
-    state.exits.push_back(append(Opcode::JumpNotLess, 0, state.index, *trip));
-  }
-
-  begin_epoch();
+  set(state.index, artifact::imm(0));
+  host::Loop code;
+  code.index = state.index;
+  code.enters = condition_of(loop.condition, n.loc);
+  if (loop.trip) code.trip = slots_.holding(*loop.trip);
+  in_block(code.preheader, [&] { begin_epoch(); });
   first_epoch_ = epoch_;
-  const uint32_t top = position();
-  open_loops_.push_back({top, {}});
+  TRY(in_block(code.body, [&] { return bufferize_body(n, loop, state, code.continues); }));
+  code.where = describe(n.loc);
+  add(std::move(code));
+  epoch_ = outer_epoch;
+  first_epoch_ = outer_first;
+  finish_loop(n, loop, state);
+  return ok();
+}
+
+Status Bufferizer::bufferize_body(const Node& n, const graph::LoopParts& loop, LoopState& state, artifact::Int& continues) {
+  const graph::Region& body = *loop.body;
   const uint32_t epoch = new_epoch();
   slots_.define(*loop.index.as_symbol(), state.index, epoch);
   for (size_t k = 0; k < loop.carried; ++k) {
@@ -258,42 +262,17 @@ Status Emitter::emit_loop(const Node& n) {
   start_epoch(epoch);
   claim_places(n, loop, state);
   share_lists(body);
-  TRY(emit_nodes(body.nodes, &body));
-  if (!diverges) {
-    finish_scans(n, loop, state);
-    // The condition may be a carried value that is overwritten next.
-    std::optional<uint32_t> goes_on;
-    if (loop.next_condition() != kNoValue && !constants_.by_value[loop.next_condition()])
-      goes_on = read_slot(loop.next_condition(), 0, n.loc, slots_.add());
-    finish_carried(n, loop, state);
-    if (goes_on) {
-      append(Opcode::AddImm, state.index, state.index, 1);
-      state.exits.push_back(append(Opcode::JumpZero, 0, *goes_on));
-      if (trip) state.exits.push_back(append(Opcode::JumpNotLess, 0, state.index, *trip));
-      append(Opcode::Jump, top);
-    } else if (const graph::ConstantPtr& known = constants_.by_value[loop.next_condition()];
-               known && *known->data == std::byte{0}) {
-      append(Opcode::AddImm, state.index, state.index, 1);
-    } else if (trip) {
-      append(Opcode::Next, top, state.index, *trip);
-    } else {
-      append(Opcode::AddImm, state.index, state.index, 1);
-      append(Opcode::Jump, top);
-    }
-  }
-  const uint32_t last = position() - 1;
-  prog().loops.push_back({top, last, state.index, describe(n.loc)});
-  for (uint32_t b : open_loops_.back().outer_buffers) prog().buffers[b].last = std::max(prog().buffers[b].last, last);
-  open_loops_.pop_back();
-  for (size_t exit : state.exits) jump_to(exit, position());
-  epoch_ = outer_epoch;
-  first_epoch_ = outer_first;
-  finish_loop(n, loop, state);
+  TRY(bufferize_nodes(body.nodes, &body));
+  if (graph::diverges(body)) return ok();
+  finish_scans(n, loop, state);
+  // The condition may be a carried value that is overwritten next.
+  continues = condition_of(loop.next_condition(), n.loc);
+  finish_carried(n, loop, state);
   return ok();
 }
 
 // Writes only the new part, behind what the growable block holds.
-bool Emitter::emit_append(const Node& n) {
+bool Bufferizer::bufferize_append(const Node& n) {
   if (n.op != "array.concat") return false;
   auto it = appends_.find(n.outputs[0]);
   if (it == appends_.end()) return false;
@@ -309,4 +288,4 @@ bool Emitter::emit_append(const Node& n) {
   return true;
 }
 
-}  // namespace pliant::emit
+}  // namespace pliant::bufferize

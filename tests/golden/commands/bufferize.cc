@@ -1,0 +1,29 @@
+// links: pliant_graph pliant_ops pliant_bufferize
+
+// `bufferize TARGET`: the host IR of a module, loops included, without passes. It verifies, and its text parses back.
+#include "bufferize/bufferize.h"
+
+#include "golden/golden.h"
+#include "graph/graph.h"
+
+namespace pliant::golden {
+
+Command command_bufferize() {
+  return {"bufferize", [](const Case& c) -> Result<std::string> {
+            const graph::Module module = TRY(graph::parse_module(c.input));
+            const codegen::Target* target = codegen::find_target(c.args.at(0));
+            PLIANT_CHECK(target != nullptr) << "there is no target " << c.args[0];
+            bufferize::Options options;
+            options.native_loops = false;
+            const bufferize::Bufferized b = TRY(bufferize::bufferize(module, *target, options));
+            TRY(host::verify(b.module, *module.ctx));
+            const std::string text = host::print(b.module, *module.ctx);
+            expr::Context again;
+            const host::Module parsed = TRY(host::parse(text, again));
+            PLIANT_CHECK(host::print(parsed, again) == text) << "the text changes when it is parsed again:\n"
+                                                             << host::print(parsed, again);
+            return text;
+          }};
+}
+
+}  // namespace pliant::golden
