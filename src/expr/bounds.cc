@@ -139,7 +139,7 @@ Interval range_of_value(Context& ctx, Scalar s) {
   return out;
 }
 
-Interval range_of_atom(Context& ctx, const Atom* atom) {
+Interval compute_range(Context& ctx, const Atom* atom) {
   if (atom->kind == AtomKind::Symbol) return range_of_symbol(ctx, *atom->info);
   if (atom->kind == AtomKind::Value) return range_of_value(ctx, Scalar(atom->scalar));
   const Interval a = ctx.range(atom->args[0]);
@@ -169,6 +169,23 @@ Interval range_of_atom(Context& ctx, const Atom* atom) {
   }
   return out;
 }
+
+}  // namespace
+
+Interval range_of(Context& ctx, const Atom* atom) {
+  auto& impl = ctx.impl();
+  {
+    std::lock_guard lock(impl.memo_mutex);
+    auto it = impl.atom_range_memo.find(atom);
+    if (it != impl.atom_range_memo.end()) return it->second;
+  }
+  const Interval out = compute_range(ctx, atom);
+  std::lock_guard lock(impl.memo_mutex);
+  impl.atom_range_memo.emplace(atom, out);
+  return out;
+}
+
+namespace {
 
 // The greatest known divisor; 0 divides only 0.
 int64_t divisor_of(const Atom* atom);
@@ -229,7 +246,7 @@ Interval Context::range(Dim d) {
   Interval out{0, 0};
   for (const auto& [m, k] : d->terms) {
     Interval term{k, k};
-    for (const auto& [atom, n] : m->factors) term = mul(term, power(range_of_atom(*this, atom), n));
+    for (const auto& [atom, n] : m->factors) term = mul(term, power(range_of(*this, atom), n));
     out = add(out, term);
   }
   std::lock_guard lock(impl_->memo_mutex);

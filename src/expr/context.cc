@@ -160,6 +160,7 @@ SymbolInfo& Context::mutable_info(SymbolId id) {
   std::scoped_lock lock(impl_->mutex, impl_->memo_mutex);
   PLIANT_CHECK(id < impl_->symbols.size()) << "no symbol " << id;
   impl_->range_memo.clear();
+  impl_->atom_range_memo.clear();
   impl_->nonneg_memo.clear();
   impl_->zero_memo.clear();
   impl_->sample_memo.clear();

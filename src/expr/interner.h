@@ -64,6 +64,7 @@ struct Context::Impl {
   // Memo tables are emptied when facts about symbols change.
   std::mutex memo_mutex;
   std::unordered_map<const DimNode*, Interval> range_memo;
+  std::unordered_map<const Atom*, Interval> atom_range_memo;
   std::unordered_map<const DimNode*, Tri> nonneg_memo;
   std::unordered_map<const DimNode*, Tri> zero_memo;
   std::unordered_map<const Atom*, Samples> sample_memo;

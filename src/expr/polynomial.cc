@@ -6,24 +6,7 @@
 namespace pliant::expr {
 namespace {
 
-constexpr size_t kMaxTerms = 2048;
-
 bool by_id(const Term& a, const Term& b) { return a.first->id < b.first->id; }
-
-// Sorts and merges; false on overflow.
-bool merge(Terms& terms) {
-  std::sort(terms.begin(), terms.end(), by_id);
-  size_t kept = 0;
-  for (size_t i = 0; i < terms.size();) {
-    Term t = terms[i++];
-    while (i < terms.size() && terms[i].first == t.first) {
-      if (add_overflows(t.second, terms[i++].second, &t.second)) return false;
-    }
-    if (t.second != 0) terms[kept++] = t;
-  }
-  terms.resize(kept);
-  return true;
-}
 
 // Stands for a result whose coefficients do not fit 64 bits: the i64 operation on the two values, never folded.
 Dim opaque(BinaryOp op, Dim a, Dim b) {
@@ -39,8 +22,7 @@ Dim opaque(BinaryOp op, Dim a, Dim b) {
 }
 
 Dim finish(Context& ctx, Terms terms) {
-  const bool quotients = std::any_of(terms.begin(), terms.end(), [](const Term& t) { return t.first->has_quotient; });
-  if (quotients) {
+  if (has_quotients(terms)) {
     if (std::optional<Dim> joined = join_quotients(ctx, terms)) return *joined;
   }
   return Interner::dim(ctx, std::move(terms));
@@ -55,6 +37,25 @@ Dim add(Dim a, Dim b, int64_t k, BinaryOp op) {
 }
 
 }  // namespace
+
+bool merge(Terms& terms) {
+  std::sort(terms.begin(), terms.end(), by_id);
+  size_t kept = 0;
+  for (size_t i = 0; i < terms.size();) {
+    Term t = terms[i++];
+    while (i < terms.size() && terms[i].first == t.first) {
+      if (add_overflows(t.second, terms[i++].second, &t.second)) return false;
+    }
+    if (t.second != 0) terms[kept++] = t;
+  }
+  terms.resize(kept);
+  return true;
+}
+
+std::optional<Dim> sum_of(Context& ctx, Terms terms) {
+  if (!merge(terms)) return std::nullopt;
+  return finish(ctx, std::move(terms));
+}
 
 bool add_scaled(const Terms& a, const Terms& b, int64_t k, Terms& out) {
   out.reserve(a.size() + b.size());
@@ -89,23 +90,33 @@ std::optional<SymbolId> Dim::as_symbol() const {
   return atom->symbol;
 }
 
+namespace {
+
+// The product of sorted terms with b, sorted; false on overflow and where it is too long.
+bool multiply_terms(Context& ctx, Terms& terms, const Terms& b) {
+  if (terms.size() * b.size() > kMaxTerms) return false;
+  Terms out;
+  out.reserve(terms.size() * b.size());
+  for (const auto& [ma, ka] : terms) {
+    for (const auto& [mb, kb] : b) {
+      int64_t k;
+      if (mul_overflows(ka, kb, &k)) return false;
+      out.emplace_back(multiply(ctx, ma, mb), k);
+    }
+  }
+  terms = std::move(out);
+  return merge(terms);
+}
+
+}  // namespace
+
 Dim operator+(Dim a, Dim b) { return add(a, b, 1, BinaryOp::Add); }
 Dim operator-(Dim a, Dim b) { return add(a, b, -1, BinaryOp::Sub); }
 Dim operator*(Dim a, Dim b) {
   PLIANT_CHECK(a->ctx == b->ctx) << "dims of two contexts";
-  Context& ctx = *a->ctx;
-  if (a->terms.size() * b->terms.size() > kMaxTerms) return opaque(BinaryOp::Mul, a, b);
-  Terms terms;
-  terms.reserve(a->terms.size() * b->terms.size());
-  for (const auto& [ma, ka] : a->terms) {
-    for (const auto& [mb, kb] : b->terms) {
-      int64_t k;
-      if (mul_overflows(ka, kb, &k)) return opaque(BinaryOp::Mul, a, b);
-      terms.emplace_back(multiply(ctx, ma, mb), k);
-    }
-  }
-  if (!merge(terms)) return opaque(BinaryOp::Mul, a, b);
-  return finish(ctx, std::move(terms));
+  Terms terms = a->terms;
+  if (!multiply_terms(*a->ctx, terms, b->terms)) return opaque(BinaryOp::Mul, a, b);
+  return finish(*a->ctx, std::move(terms));
 }
 Dim operator+(Dim a, int64_t b) { return b == 0 ? a : a + a->ctx->constant(b); }
 Dim operator-(Dim a, int64_t b) { return b == 0 ? a : a - a->ctx->constant(b); }
@@ -167,6 +178,12 @@ const Monomial* divide(Context& ctx, const Monomial* a, const Monomial* b) {
   return Interner::monomial(ctx, std::move(out));
 }
 
+uint32_t power_of(const Monomial* m, const Atom* atom) {
+  for (const auto& [a, power] : m->factors)
+    if (a == atom) return power;
+  return 0;
+}
+
 const Monomial* common(Context& ctx, const Monomial* a, const Monomial* b) {
   if (a == b) return a;
   Factors out;
@@ -202,39 +219,12 @@ int64_t content(Dim d) {
   return g;
 }
 
-Division divide_with_remainder(Dim a, Dim b) {
-  Context& ctx = *a->ctx;
-  const auto lead_less = [](const Term& x, const Term& y) { return lex_less(x.first, y.first); };
-  const Term lead = *std::max_element(b->terms.begin(), b->terms.end(), lead_less);
-  Division out{ctx.constant(0), ctx.constant(0)};
-  Dim left = a;
-  for (size_t step = 0; !left->terms.empty() && step < kMaxTerms; ++step) {
-    const Term t = *std::max_element(left->terms.begin(), left->terms.end(), lead_less);
-    const Monomial* m = divide(ctx, t.first, lead.first);
-    int64_t k = m ? t.second / lead.second : 0;
-    if (m && is_one(t.first) && b.is_const() && t.second - k * lead.second < 0) --k;  // b > 0
-    if (k != 0) {
-      const Dim q = dim_of_term(ctx, m, k);
-      out.quotient = out.quotient + q;
-      left = left - q * b;
-    }
-    const Dim residue = dim_of_term(ctx, t.first, t.second - k * lead.second);
-    out.remainder = out.remainder + residue;
-    left = left - residue;
-  }
-  out.remainder = out.remainder + left;
-  return out;
-}
-
 Dim replace_atom(Dim d, const Atom* atom, Dim by) {
   Context& ctx = *d->ctx;
   Terms kept;
   std::vector<std::pair<Term, uint32_t>> changed;
   for (const Term& t : d->terms) {
-    uint32_t power = 0;
-    for (const auto& [a, p] : t.first->factors) {
-      if (a == atom) power = p;
-    }
+    const uint32_t power = power_of(t.first, atom);
     if (power == 0) {
       kept.push_back(t);
     } else {
@@ -242,6 +232,17 @@ Dim replace_atom(Dim d, const Atom* atom, Dim by) {
     }
   }
   if (changed.empty()) return d;
+  if (!has_quotients(d->terms) && !has_quotients(by->terms)) {
+    Terms sum = kept;
+    bool fits = true;
+    for (const auto& [t, power] : changed) {
+      Terms term{t};
+      for (uint32_t i = 0; i < power && fits; ++i) fits = multiply_terms(ctx, term, by->terms);
+      sum.insert(sum.end(), term.begin(), term.end());
+    }
+    if (fits)
+      if (std::optional<Dim> out = sum_of(ctx, std::move(sum))) return *out;
+  }
   Dim out = Interner::dim(ctx, std::move(kept));
   for (const auto& [t, power] : changed) {
     Dim term = dim_of_term(ctx, t.first, t.second);
@@ -256,10 +257,7 @@ std::optional<Linear> linear_in(Dim d, const Atom* atom) {
   Terms coefficient, rest;
   const Monomial* unit = Interner::monomial(ctx, {{atom, 1}});
   for (const Term& t : d->terms) {
-    uint32_t power = 0;
-    for (const auto& [a, p] : t.first->factors) {
-      if (a == atom) power = p;
-    }
+    const uint32_t power = power_of(t.first, atom);
     if (power > 1) return std::nullopt;
     if (power == 1) {
       coefficient.emplace_back(divide(ctx, t.first, unit), t.second);

@@ -1,5 +1,6 @@
 // Arithmetic on canonical polynomials, below the public operators. Internal to expr.
 #pragma once
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -14,6 +15,16 @@ inline bool add_overflows(int64_t a, int64_t b, int64_t* out) {
 inline bool mul_overflows(int64_t a, int64_t b, int64_t* out) {
   return __builtin_mul_overflow(a, b, out) || *out == INT64_MIN;
 }
+// No product has more terms.
+constexpr size_t kMaxTerms = 2048;
+// Sorts terms and merges those of one monomial; false on overflow.
+bool merge(Terms& terms);
+// Whether a sum of such terms may join (join.cc).
+inline bool has_quotients(const Terms& terms) {
+  return std::any_of(terms.begin(), terms.end(), [](const Term& t) { return t.first->has_quotient; });
+}
+// The sum of terms in any order; nothing on overflow. What it is does not depend on the order.
+std::optional<Dim> sum_of(Context& ctx, Terms terms);
 // out = a + k * b on sorted terms; false on overflow.
 bool add_scaled(const Terms& a, const Terms& b, int64_t k, Terms& out);
 // The sum of `terms` when quotients in it join with their remainders (join.cc); nothing when none does.
@@ -24,6 +35,8 @@ bool lex_less(const Monomial* a, const Monomial* b);
 const Monomial* multiply(Context& ctx, const Monomial* a, const Monomial* b);
 // a / b, or null when b does not divide a.
 const Monomial* divide(Context& ctx, const Monomial* a, const Monomial* b);
+// The power of `atom` in m, 0 when it does not occur.
+uint32_t power_of(const Monomial* m, const Atom* atom);
 // The greatest common divisor.
 const Monomial* common(Context& ctx, const Monomial* a, const Monomial* b);
 Dim dim_of_term(Context& ctx, const Monomial* m, int64_t coefficient);
@@ -32,6 +45,8 @@ inline bool is_single_term(Dim d) { return d->terms.size() == 1; }
 // The atom when `d` is just that.
 const Atom* as_atom(Dim d);
 int64_t constant_term(Dim d);
+// Of the atom by itself.
+Interval range_of(Context& ctx, const Atom* atom);
 // The greatest common divisor of the coefficients; 0 for the constant 0.
 int64_t content(Dim d);
 

@@ -57,7 +57,7 @@ class Prover {
     ctx_.impl().nonneg_memo[d.node()] = Tri::Yes;
   }
 
-  Interval range(const Atom* atom) { return ctx_.range(Interner::dim_of(ctx_, atom)); }
+  Interval range(const Atom* atom) { return range_of(ctx_, atom); }
 
   bool search(Dim d, int depth) {
     const Dim primitive = strip(d);
@@ -69,7 +69,10 @@ class Prover {
   // d without its positive common factor.
   Dim strip(Dim d) {
     const Monomial* m = d->terms[0].first;
-    for (const auto& [other, k] : d->terms) m = common(ctx_, m, other);
+    for (const auto& [other, k] : d->terms) {
+      if (is_one(m)) break;
+      m = common(ctx_, m, other);
+    }
     const int64_t g = content(d);
     Factors positive;
     for (const auto& f : m->factors) {
@@ -77,41 +80,68 @@ class Prover {
     }
     if (positive.empty() && g <= 1) return d;
     const Monomial* by = Interner::monomial(ctx_, std::move(positive));
-    Dim out = ctx_.constant(0);
-    for (const auto& [other, k] : d->terms) out = out + dim_of_term(ctx_, divide(ctx_, other, by), k / g);
-    return out;
-  }
-
-  bool all_nonneg(Dim d) {
-    for (const auto& [m, k] : d->terms) {
-      if (k < 0) return false;
-    }
-    return true;
+    Terms quotient;
+    for (const auto& [other, k] : d->terms) quotient.emplace_back(divide(ctx_, other, by), k / g);
+    return *sum_of(ctx_, std::move(quotient));
   }
 
   // Every atom a with a finite lower bound l is written l + a' with a' >= 0; a' goes by the atom's name. Atoms without one
   // must not occur. The second form starts from the finite upper bounds of those that have one.
   bool shifted_nonneg(Dim d) {
-    Dim low = d;
-    bool bounded = true;
-    for (const Atom* atom : atoms_of(d)) {
-      const int64_t lo = range(atom).lo;
-      if (lo == INT64_MIN) return false;
-      bounded &= range(atom).hi != INT64_MAX;
-      if (lo != 0) low = replace_atom(low, atom, Interner::dim_of(ctx_, atom) + lo);
-    }
-    if (all_nonneg(low)) return true;
-    Dim high = d;
+    std::vector<Shift> low, high;
     for (const Atom* atom : atoms_of(d)) {
       const Interval r = range(atom);
-      const Dim a = Interner::dim_of(ctx_, atom);
+      if (r.lo == INT64_MIN) return false;
+      if (r.lo != 0) low.push_back({atom, 1, r.lo});
       if (r.hi != INT64_MAX) {
-        high = replace_atom(high, atom, r.hi - a);
+        high.push_back({atom, -1, r.hi});
       } else if (r.lo != 0) {
-        high = replace_atom(high, atom, a + r.lo);
+        high.push_back({atom, 1, r.lo});
       }
     }
-    return all_nonneg(high);
+    return is_nonneg_after(d, low) || is_nonneg_after(d, high);
+  }
+
+  // atom = sign * atom' + offset with atom' >= 0.
+  struct Shift {
+    const Atom* atom;
+    int64_t sign, offset;
+  };
+
+  // Whether every coefficient of d is non-negative when it is written in the shifted atoms. Quotients and remainders that
+  // would meet in the sum are not joined.
+  bool is_nonneg_after(Dim d, const std::vector<Shift>& shifts) {
+    Terms terms = d->terms;
+    for (const Shift& s : shifts)
+      if (!shift(terms, s)) return false;
+    return std::all_of(terms.begin(), terms.end(), [](const Term& t) { return t.second >= 0; });
+  }
+
+  // Expands (sign * atom + offset)^power in every term, one factor at a time; false on overflow.
+  bool shift(Terms& terms, const Shift& s) {
+    Terms out;
+    for (const Term& t : terms) {
+      const uint32_t power = power_of(t.first, s.atom);
+      Terms expanded{t};
+      if (power != 0) {
+        const Monomial* unit = Interner::monomial(ctx_, {{s.atom, 1}});
+        expanded[0].first = divide(ctx_, t.first, Interner::monomial(ctx_, {{s.atom, power}}));
+        for (uint32_t i = 0; i < power; ++i) {
+          Terms next;
+          for (const auto& [m, k] : expanded) {
+            int64_t constant;
+            if (mul_overflows(k, s.offset, &constant)) return false;
+            next.emplace_back(multiply(ctx_, m, unit), k * s.sign);
+            if (constant != 0) next.emplace_back(m, constant);
+          }
+          expanded = std::move(next);
+          if (!merge(expanded)) return false;
+        }
+      }
+      out.insert(out.end(), expanded.begin(), expanded.end());
+    }
+    terms = std::move(out);
+    return terms.size() <= kMaxTerms && merge(terms);
   }
 
   bool eliminate(Dim d, int depth) {
