@@ -195,6 +195,23 @@ TEST(If, ADecidedConditionDecidesInside) {
   EXPECT_EQ(out.ifs, 1u);
 }
 
+// A node whose rank depends on a count that only a run knows is imported once for each count, and a few times more to find
+// out how far the branches go on: not once for each way through the Ifs.
+TEST(If, OpenRanksAreImportedAFewTimesForEachCount) {
+  auto symbols = [](size_t rank) {
+    Graph g;
+    std::vector<Axis> axes;
+    for (size_t k = 0; k < rank; ++k) axes.emplace_back(("d" + std::to_string(k)).c_str());
+    g.inputs = {f32_value("x", axes), value_info("axes", ElemType::Int64, {"m"})};
+    g.outputs = {f32_value("y", {})};
+    g.nodes = {node("ReduceMax", {"x", "axes"}, {"y"}, "reduce", {int_attr("keepdims", 0)})};
+    auto m = import_model(model(g));
+    EXPECT_TRUE(m.ok()) << (m.ok() ? "" : m.error().text());
+    return m.ok() ? m.value().ctx->symbol_count() : 0;
+  };
+  EXPECT_LE(symbols(6), symbols(3) * 8);
+}
+
 TEST(If, SizesThatBranchesGiveStayKnown) {
   Graph then = branch({node("Shape", {"x"}, {"t"})}, "t"), otherwise = branch({}, "zero");
   std::string m = model(graph_of({node("Shape", {"x"}, {"s"}), node("Greater", {"s", "one"}, {"c"}),

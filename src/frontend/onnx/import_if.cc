@@ -21,6 +21,8 @@ bool is_in_extensible_branch(const Frame& frame) {
   return last->is_extensible;
 }
 
+bool is_at_its_end(const Frame& frame) { return frame.next == frame.order.size(); }
+
 // The graphs that the import goes on in when the frame's node has been imported, as many as `depth`.
 std::vector<Frame*> rest_of(Frame& frame, size_t depth) {
   std::vector<Frame*> out;
@@ -121,26 +123,48 @@ void Importer::import_if(Conversion& c, Frame& frame) {
   bind_broken(c.node, *frame.scope);
 }
 
+// Ifs are imported again inside others that go on further: each begins where it is known not to end before, so that Ifs in
+// Ifs are not imported a number of times that is exponential in their depth.
 std::optional<Error> Importer::import_either(Conversion& c, const ops::Condition& condition, Branches branches,
                                              Frame& frame) {
-  for (size_t depth = 0;;) {
-    any_rank_.node = nullptr;
-    std::optional<Error> differ = import_branches(c, condition, branches, frame, depth);
-    if (!differ || extends_) return std::nullopt;
-    if (rest_of(frame, depth + 1).size() > depth) {
-      ++depth;
-      continue;
-    }
-    if (is_in_extensible_branch(frame)) {
+  size_t& active = active_[c.loc->name];
+  Extent& known = extents_[{c.loc->name, active}];
+  ++active;
+  std::optional<Error> differ = import_to_extent(c, condition, branches, frame, known);
+  --active;
+  return differ;
+}
+
+std::optional<Error> Importer::import_to_extent(Conversion& c, const ops::Condition& condition, Branches branches,
+                                                Frame& frame, Extent& known) {
+  for (size_t depth = 0;; ++depth) {
+    const std::vector<Frame*> rest = rest_of(frame, depth + 1);
+    const bool goes_on = rest.size() > depth, extensible = is_in_extensible_branch(frame);
+    // With nothing behind the If there, the branches' ends would differ as they do without.
+    const bool ends_there = goes_on && depth > 0 && is_at_its_end(*rest[depth - 1]);
+    if (goes_on && (depth < known.depth || ends_there)) continue;
+    if (!goes_on && extensible && depth < known.depth) {
       extends_ = true;
       return std::nullopt;
     }
     // The branches end with the model's outputs: those of different ranks become optionals, whose tensors have any rank.
-    if (depth > 0 && rest_of(frame, depth).back()->gives_results && !any_rank_.outputs.empty()) {
-      any_rank_.node = &c.node;
+    const bool gives_results = !goes_on && !extensible && depth > 0 && rest.back()->gives_results;
+    std::optional<Error> differ;
+    if (!gives_results || known.of_any_rank.empty()) {
+      any_rank_.node = nullptr;
       differ = import_branches(c, condition, branches, frame, depth);
+      if (!differ || extends_) return std::nullopt;
+      known.depth = std::max(known.depth, depth + 1);
+      if (goes_on) continue;
+      if (extensible) {
+        extends_ = true;
+        return std::nullopt;
+      }
+      if (!gives_results || any_rank_.outputs.empty()) return differ;
+      known.of_any_rank = any_rank_.outputs;
     }
-    return differ;
+    any_rank_ = {&c.node, known.of_any_rank};
+    return import_branches(c, condition, branches, frame, depth);
   }
 }
 

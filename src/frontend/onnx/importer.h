@@ -85,6 +85,9 @@ class Importer {
   void import_if(Conversion& c, Frame& frame);
   // Both branches as a core.if. The error where they give values of different types and what follows cannot be taken along.
   std::optional<Error> import_either(Conversion& c, const ops::Condition& condition, Branches branches, Frame& frame);
+  struct Extent;
+  std::optional<Error> import_to_extent(Conversion& c, const ops::Condition& condition, Branches branches, Frame& frame,
+                                        Extent& known);
   // The node once more in both branches of an If over what its conversion could not decide, or `why`.
   void import_for_both(Conversion& c, std::string name, Dim condition, Error why, Frame& frame);
   const GraphProto* branch_graph(Conversion& c, const char* name);
@@ -137,6 +140,14 @@ class Importer {
   int64_t imported_ = 0, most_imported_ = 0;
   // A branch's import stops: the If around it has to go on into what follows it.
   bool extends_ = false;
+  // How far the branches of an If have to go on, as far as it is known, and which outputs of the model they then give as
+  // optionals. By the node's name and how many Ifs made for that node are around it.
+  struct Extent {
+    size_t depth = 0;
+    std::vector<size_t> of_any_rank;
+  };
+  std::map<std::pair<std::string, size_t>, Extent> extents_;
+  std::unordered_map<std::string, size_t> active_;
   int64_t repeated_ = 0;  // nodes imported into both branches of an If
   // Which outputs of the model the branches of an If give with different ranks, and the If once they are optionals.
   struct {
