@@ -111,6 +111,32 @@ TEST(Passes, NamesAreUniqueAndSummarised) {
   EXPECT_EQ(find_pass("no-such-pass"), nullptr);
 }
 
+// Joining a chain of concats makes no node of more inputs than a few, so that its cost is linear in the chain.
+TEST(Simplify, JoinsAChainOfConcatsPieceByPiece) {
+  constexpr int kConcats = 300;
+  expr::Context ctx;
+  std::string text = "symbol n {origin=input_axis(\"x\", 0)}\nfunc @main(%0 \"x\": f32[n]) {\n";
+  for (int k = 1; k <= kConcats; ++k)
+    text += "  %" + std::to_string(k) + " = array.concat(%" + std::to_string(k - 1) + ", %0) {axis=0} : f32[n*" +
+            std::to_string(k + 1) + "]\n";
+  auto f = graph::parse_function(text + "  return %" + std::to_string(kConcats) + " \"y\"\n}\n", ctx);
+  ASSERT_TRUE(f.ok()) << f.error().text();
+  PassContext c{ctx};
+  auto joined = find_pass("simplify")->run(f.value(), c);
+  ASSERT_TRUE(joined.ok()) << joined.error().text();
+  auto left = find_pass("dce")->run(joined.value(), c);
+  ASSERT_TRUE(left.ok()) << left.error().text();
+  size_t most = 0;
+  for (const Node& n : left.value()->nodes) most = std::max(most, n.inputs.size());
+  EXPECT_LE(left.value()->nodes.size(), 6u);
+  EXPECT_LE(most, 64u);
+  te::Array x = random_array({2}, 1);
+  auto want = ops::evaluate(*f.value(), ctx, {{x.dtype, x.shape, x.data.data()}});
+  auto got = ops::evaluate(*left.value(), ctx, {{x.dtype, x.shape, x.data.data()}});
+  ASSERT_TRUE(want.ok() && got.ok());
+  EXPECT_EQ(want.value()[0].data, got.value()[0].data);
+}
+
 TEST(MinCut, TakesTheCheapestEdgesAndTheLargestSourceSide) {
   MinCut cut;
   size_t a = cut.add_vertex(), b = cut.add_vertex(), c = cut.add_vertex();

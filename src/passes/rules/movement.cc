@@ -75,6 +75,10 @@ RuleResult tile_once(Sweep& s, const Node& n) {
   return all_are(dims_of(n.attrs, "repeats", s.ctx()), 1) ? same_type(s, n) : no_match();
 }
 
+// A concat of more inputs takes in only what at least doubles: a chain of concats is then joined piece by piece, and each
+// input moves from one node to a longer one a number of times that grows with the logarithm of their count.
+constexpr size_t kFewJoined = 64;
+
 RuleResult concat_of_concat(Sweep& s, const Node& n) {
   auto rank = static_cast<int64_t>(s.tensor(n.outputs[0])->shape.size());
   auto axis_of = [&](const Node& c) {
@@ -83,9 +87,11 @@ RuleResult concat_of_concat(Sweep& s, const Node& n) {
   };
   std::vector<ValueId> inputs;
   std::vector<LocPtr> locs{n.loc};
+  size_t longest = 0;
   for (ValueId v : n.inputs) {
     const Node* inner = only_def_of(s, v, "array.concat");
     if (inner != nullptr && axis_of(*inner) == axis_of(n)) {
+      longest = std::max(longest, inner->inputs.size());
       inputs.insert(inputs.end(), inner->inputs.begin(), inner->inputs.end());
       locs.push_back(inner->loc);
     } else {
@@ -93,6 +99,7 @@ RuleResult concat_of_concat(Sweep& s, const Node& n) {
     }
   }
   if (inputs.size() == n.inputs.size()) return no_match();
+  if (inputs.size() > kFewJoined && inputs.size() < 2 * longest) return no_match();
   return std::optional(TRY(s.make("array.concat", n.attrs, std::move(inputs), Loc::make_fused(locs))));
 }
 
