@@ -116,6 +116,7 @@ class Bufferizer {
   Status bufferize_library(const Node& n, const ops::OpDef& op);
   Status bufferize_kernels(const Node& n);
   Status bufferize_lowered(const Node& n, lower::LoweredNode low);
+  void add_derivation(const Node& n, const lower::LoweredNode& low);
   // chain.cc: small nodes from `first` on as one kernel. How many these were; 0 where no chain begins there.
   Result<size_t> bufferize_chain(const std::vector<Node>& nodes, size_t first);
   bool is_small(const Node& n);

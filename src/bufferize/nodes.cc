@@ -83,7 +83,16 @@ Status Bufferizer::bufferize_kernels(const Node& n) {
   return bufferize_lowered(n, TRY(lower::lower_node(f_, n, constants_, ctx_, target_, options_.lower)));
 }
 
+void Bufferizer::add_derivation(const Node& n, const lower::LoweredNode& low) {
+  std::string& text = unit_.out.derivations;
+  text += "// " + describe(n.loc) + "\n// kernels:";
+  for (const auto* kernels : {&low.kernels, &low.after_reads})
+    for (const lower::LoweredKernel& k : *kernels) text += " " + k.function.name;
+  text += "\n" + low.derivation + "\n";
+}
+
 Status Bufferizer::bufferize_lowered(const Node& n, lower::LoweredNode low) {
+  if (options_.lower.derivations) add_derivation(n, low);
   std::vector<Storage> temporaries;
   for (const lower::Temporary& t : low.temporaries) temporaries.push_back(new_buffer(memory_of(t.dtype, t.shape)));
   for (ValueId v : n.outputs)

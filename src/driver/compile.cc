@@ -37,12 +37,13 @@ Result<const codegen::Target*> choose_target(const std::string& name) {
   return make_error("unknown-target", "target \"" + name + "\"", "there is no such target", {"the targets are " + known});
 }
 
-Status dump(const std::string& dir, const host::Module& module, expr::Context& ctx) {
+Status dump(const std::string& dir, const bufferize::Bufferized& b, expr::Context& ctx) {
   if (dir.empty()) return ok();
+  TRY(write_file(dir + "/kernels.ir", b.derivations));
   std::string loops;
-  for (const host::Kernel& k : module.kernels) loops += loop::print(*k.function, ctx) + "\n";
+  for (const host::Kernel& k : b.module.kernels) loops += loop::print(*k.function, ctx) + "\n";
   TRY(write_file(dir + "/loops.ir", loops));
-  return write_file(dir + "/host.ir", host::print(module, ctx));
+  return write_file(dir + "/host.ir", host::print(b.module, ctx));
 }
 
 void check(const host::Module& module, expr::Context& ctx) {
@@ -65,6 +66,7 @@ Result<Built> build_program(const graph::Module& module, const codegen::Target& 
   };
   bufferize::Options bufferize_options;
   bufferize_options.lower.opt_level = options.opt_level;
+  bufferize_options.lower.derivations = !options.dump_dir.empty();
   bufferize_options.native_loops = options.native_loops;
   std::string remarks;
   bufferize_options.remark = [&](const std::string& text) {
@@ -73,7 +75,7 @@ Result<Built> build_program(const graph::Module& module, const codegen::Target& 
   };
   bufferize_options.progress = [&](double fraction) { progress("lowering", 0.1 + 0.4 * fraction); };
   bufferize::Bufferized b = TRY(bufferize::bufferize(module, target, bufferize_options));
-  TRY(dump(options.dump_dir, b.module, *module.ctx));
+  TRY(dump(options.dump_dir, b, *module.ctx));
   if (options.check_passes) check(b.module, *module.ctx);
   emit::Emitted e = TRY(emit::emit(b.module, module.source));
   progress("generating code", 0.5);

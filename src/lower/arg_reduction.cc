@@ -1,5 +1,6 @@
 // Positions of the best values. Where memory is read along the reduced axis, every lane keeps the best of what it sees, and
 // the lanes are compared at the end; ties and NaN go by position, as if the axis was walked in order.
+#include "lower/arg_order.h"
 #include "lower/stage_kernels.h"
 
 namespace pliant::lower {
@@ -9,27 +10,23 @@ namespace {
 using expr::BinaryOp;
 using expr::UnaryOp;
 
-struct Order {
-  explicit Order(te::Combiner c)
-      : is_max(c == te::Combiner::ArgMax || c == te::Combiner::ArgMaxLast),
-        last(c == te::Combiner::ArgMaxLast || c == te::Combiner::ArgMinLast) {}
-  bool is_max, last;
-};
-
 Scalar logical_or(Scalar a, Scalar b) { return expr::make_binary(BinaryOp::Or, a, b); }
 Scalar logical_not(Scalar a) { return expr::make_unary(UnaryOp::Not, a); }
 Scalar is_nan(Scalar a) { return expr::make_unary(UnaryOp::IsNan, a); }
 
-// Whether `value`, which comes later than `old`, takes its place.
-Scalar takes_place(Order o, Scalar value, Scalar old) {
+}  // namespace
+
+Scalar takes_place(ArgOrder o, Scalar value, Scalar old) {
   BinaryOp op = o.is_max ? (o.last ? BinaryOp::Ge : BinaryOp::Gt) : (o.last ? BinaryOp::Le : BinaryOp::Lt);
   Scalar better = expr::make_binary(op, value, old);
   if (!is_float(value->dtype)) return better;
   return logical_or(better, o.last ? is_nan(value) : expr::logical_and(is_nan(value), logical_not(is_nan(old))));
 }
 
-// The same where positions say which comes later.
-Scalar takes_place_at(Order o, Scalar value, Scalar old, Scalar at, Scalar old_at) {
+namespace {
+
+// takes_place where positions say which comes later.
+Scalar takes_place_at(ArgOrder o, Scalar value, Scalar old, Scalar at, Scalar old_at) {
   Scalar better = expr::make_binary(o.is_max ? BinaryOp::Gt : BinaryOp::Lt, value, old);
   Scalar same = expr::make_binary(BinaryOp::Eq, value, old);
   if (is_float(value->dtype)) {
@@ -41,7 +38,7 @@ Scalar takes_place_at(Order o, Scalar value, Scalar old, Scalar at, Scalar old_a
 
 struct Lanes {
   expr::Context& ctx;
-  Order order;
+  ArgOrder order;
   loop::Buffer best, pos;
 
   Scalar best_at(Dim l) const { return expr::make_load(ctx, best.id, best.dtype, {l}); }
@@ -80,7 +77,7 @@ loop::StmtPtr make_serial_arg_reduction(expr::Context& ctx, const Reduction& r,
   DType vt = r.body->dtype;
   loop::Buffer best = make_local(ctx, "best", vt, 1), pos = make_local(ctx, "pos", DType::I64, 1);
   Dim z = ctx.constant(0), k = ctx.symbol_dim(r.loops[0].var);
-  Scalar taken = takes_place(Order(r.combiner), r.body, expr::make_load(ctx, best.id, vt, {z}));
+  Scalar taken = takes_place(ArgOrder(r.combiner), r.body, expr::make_load(ctx, best.id, vt, {z}));
   loop::StmtPtr take =
       loop::make_block({loop::make_store(pos.id, {z}, expr::make_index(k)), loop::make_store(best.id, {z}, r.body)});
   loop::StmtPtr scan = loop::make_for(r.loops[0].var, r.loops[0].extent, loop::ForKind::Serial, loop::make_if(taken, take));
@@ -102,7 +99,7 @@ loop::StmtPtr make_arg_reduction(expr::Context& ctx, const Reduction& r, const s
   if (n < 2 || !runs_along(ctx, r.body, axis.var)) return make_serial_arg_reduction(ctx, r, use);
   const Dim whole = floordiv(axis.extent, n), rest = mod(axis.extent, n);
   const DType vt = r.body->dtype;
-  const Lanes lanes{ctx, Order(r.combiner), make_local(ctx, "best", vt, n), make_local(ctx, "pos", DType::I64, n)};
+  const Lanes lanes{ctx, ArgOrder(r.combiner), make_local(ctx, "best", vt, n), make_local(ctx, "pos", DType::I64, n)};
   // A lane that sees nothing keeps a position that loses every tie: the axis is not empty, so lane 0 sees something.
   loop::StmtPtr init = lanes.over(n, [&](Dim l) {
     Scalar nowhere = lanes.order.last ? expr::make_const_int(ctx, DType::I64, -1) : expr::make_index(l);
@@ -153,7 +150,7 @@ loop::StmtPtr make_arg_columns(expr::Context& ctx, const Reduction& r, const Loo
   const DType vt = r.body->dtype;
   const Dim zero = ctx.constant(0), length = r.loops[0].extent;
   return make_vector_loop(ctx, count, lanes, [&](Dim v) {
-    const Lanes one{ctx, Order(r.combiner), make_local(ctx, "best", vt, 1), make_local(ctx, "pos", DType::I64, 1)};
+    const Lanes one{ctx, ArgOrder(r.combiner), make_local(ctx, "best", vt, 1), make_local(ctx, "pos", DType::I64, 1)};
     const Dim k = ctx.index_symbol("k", length);
     const expr::DimMap at{{col.var, first + v}};
     Scalar value = expr::substitute(r.body, {{col.var, first + v}, {r.loops[0].var, k}});

@@ -26,6 +26,7 @@ Result<LoweredNode> RegionLowering::lower_chain(std::span<const Node> nodes, con
   LoweredNode low;
   low.kernels.push_back(std::move(k));
   low.temporaries = temporaries_;
+  low.derivation = derivation_;
   return low;
 }
 

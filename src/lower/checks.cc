@@ -32,6 +32,29 @@ LocPtr location_of_check(const graph::Function& f, const graph::Node& node, size
   return node.loc;
 }
 
+CheckBody body_of(const Problem& p, const ops::DataCheck& check) {
+  expr::Context& ctx = p.ctx;
+  const te::TensorDef& ok = *check.ok;
+  std::vector<te::Tensor> maps{check.ok};
+  for (Dim v : check.values)
+    maps.push_back(p.te.map("value", ok.shape, [&](const te::Index& i) {
+      expr::DimMap at;
+      for (size_t k = 0; k < ok.index.size(); ++k) at[ok.index[k]] = i[k];
+      return expr::make_index(expr::substitute(v, at));
+    }));
+  const Problem sub{ctx, p.te, p.target, p.options, p.function, p.node, p.inputs, maps, p.constants, {}, p.name, p.loc};
+  const StageList list = make_stages(sub, Inline::All);
+  PLIANT_CHECK(list.stages.size() == maps.size()) << "a data check of " << p.name << " is not a map over its inputs";
+  CheckBody out{list.stages[0].body, {}};
+  for (size_t k = 1; k < maps.size(); ++k) {
+    expr::DimMap at;
+    for (size_t i = 0; i < ok.index.size(); ++i) at[list.stages[k].tensor->index[i]] = ctx.symbol_dim(ok.index[i]);
+    const Scalar value = expr::substitute(list.stages[k].body, at);
+    out.values.push_back(value->kind == expr::ScalarKind::Index ? value->index[0] : expr::value(value));
+  }
+  return out;
+}
+
 std::optional<size_t> check_of(const Problem& p, const Stage& s) {
   for (size_t k = 0; k < p.checks.size(); ++k)
     if (p.checks[k].ok->id == s.tensor->id) return k;

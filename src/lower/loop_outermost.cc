@@ -111,6 +111,7 @@ Result<LoweredNode> RegionLowering::lower_outermost(const Node& n) {
   for (SymbolId s : loop::free_symbols(low.kernels.back().function))
     if (bounds_.binds(s)) return not_native(n, "a size that an iteration decides is needed where none has run");
   low.temporaries = temporaries_;
+  low.derivation = derivation_;
   return low;
 }
 

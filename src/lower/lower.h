@@ -15,6 +15,7 @@ namespace pliant::lower {
 
 struct Options {
   int opt_level = 3;
+  bool derivations = false;  // fill in LoweredNode::derivation
 };
 // What is bound to one parameter of a kernel: a graph value, a packed constant, or a temporary of the node.
 struct KernelArg {
@@ -45,6 +46,9 @@ struct LoweredNode {
   std::vector<SymbolRead> reads;
   // Run when the symbols of `reads` are known; outputs whose sizes depend on them are written here only.
   std::vector<LoweredKernel> after_reads;
+  // What the kernels were made from and how, as text: for each node of the graph the strategy, then the naive function
+  // (lower/naive/work.h).
+  std::string derivation;
 };
 // What a strategy sees: the node's computation as tensor expressions over its inputs.
 struct Problem {
@@ -74,6 +78,9 @@ struct ConstantValues {
   std::vector<graph::ConstantPtr> by_value;  // indexed by value id
 };
 Result<LoweredNode> lower_node(const graph::Function& f, const graph::Node& node, const ConstantValues& constants,
+                               expr::Context& ctx, const codegen::Target& target, const Options& options);
+// The node as one kernel of one task that does nothing clever: what lower_node's kernels are measured against.
+Result<LoweredNode> naive_node(const graph::Function& f, const graph::Node& node, const ConstantValues& constants,
                                expr::Context& ctx, const codegen::Target& target, const Options& options);
 // Lowers a core.loop whose body has loop IR throughout to one kernel that runs the whole loop. Nothing when that is not
 // possible; `reason` then gets why. The node is as `lower_node` gets it: nodes of the body may be fused groups.

@@ -125,31 +125,32 @@ int64_t lanes_for(const codegen::Target& target, const std::vector<Scalar>& scal
   return target.vector_bytes / w;
 }
 
-KernelBuilder::KernelBuilder(expr::Context& ctx, std::string name, LocPtr loc) : ctx_(ctx) {
+KernelBuilder::KernelBuilder(expr::Context& ctx, std::string name, LocPtr loc, ParamShape params)
+    : ctx_(ctx), params_(params) {
   f_.name = std::move(name);
   f_.loc = std::move(loc);
 }
 
-void KernelBuilder::add_read(expr::TensorId id, const std::string& name, DType t, Dim elements, bool is_constant) {
-  for (const loop::Buffer& b : f_.params)
-    if (b.id == id) return;
+loop::Buffer KernelBuilder::param(expr::TensorId id, const std::string& name, DType t, const std::vector<Dim>& shape) const {
   loop::Buffer b;
   b.id = id;
   b.name = name;
   b.dtype = t;
-  b.shape = {elements};
-  b.is_constant = is_constant;
-  f_.params.push_back(std::move(b));
+  b.shape = params_ == ParamShape::Flat ? std::vector<Dim>{product(ctx_, shape)} : shape;
+  return b;
 }
 
-void KernelBuilder::add_write(expr::TensorId id, const std::string& name, DType t, Dim elements) {
-  loop::Buffer b;
-  b.id = id;
-  b.name = name;
-  b.dtype = t;
-  b.shape = {elements};
-  b.is_output = true;
-  f_.params.push_back(std::move(b));
+void KernelBuilder::add_read(expr::TensorId id, const std::string& name, DType t, const std::vector<Dim>& shape,
+                             bool is_constant) {
+  for (const loop::Buffer& b : f_.params)
+    if (b.id == id) return;
+  f_.params.push_back(param(id, name, t, shape));
+  f_.params.back().is_constant = is_constant;
+}
+
+void KernelBuilder::add_write(expr::TensorId id, const std::string& name, DType t, const std::vector<Dim>& shape) {
+  f_.params.push_back(param(id, name, t, shape));
+  f_.params.back().is_output = true;
 }
 
 uint32_t KernelBuilder::add_fault(std::string message, LocPtr loc) {

@@ -56,19 +56,23 @@ using te::is_costly;
 // Lanes of a vector loop over elements of the widest type that `s` computes in.
 int64_t lanes_for(const codegen::Target& target, const std::vector<Scalar>& scalars);
 
-// A function under construction: parameters by tensor id, in order of first use.
+// A function under construction: parameters by tensor id, in order of first use. They have one axis each where storage is
+// flat.
+enum class ParamShape : uint8_t { Flat, OfTensor };
 class KernelBuilder {
  public:
-  KernelBuilder(expr::Context& ctx, std::string name, LocPtr loc);
+  KernelBuilder(expr::Context& ctx, std::string name, LocPtr loc, ParamShape params = ParamShape::Flat);
   expr::Context& ctx() { return ctx_; }
-  // A flat parameter for a tensor of `elements` elements.
-  void add_read(expr::TensorId id, const std::string& name, DType t, Dim elements, bool is_constant = false);
-  void add_write(expr::TensorId id, const std::string& name, DType t, Dim elements);
+  void add_read(expr::TensorId id, const std::string& name, DType t, const std::vector<Dim>& shape,
+                bool is_constant = false);
+  void add_write(expr::TensorId id, const std::string& name, DType t, const std::vector<Dim>& shape);
   uint32_t add_fault(std::string message, LocPtr loc);
   loop::Function finish(loop::StmtPtr body);
 
  private:
+  loop::Buffer param(expr::TensorId id, const std::string& name, DType t, const std::vector<Dim>& shape) const;
   expr::Context& ctx_;
+  ParamShape params_;
   loop::Function f_;
 };
 

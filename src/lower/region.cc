@@ -193,6 +193,7 @@ int64_t RegionLowering::least_work(Dim work) const {
 Status RegionLowering::lower_kernels(const Node& n, Block& out) {
   LoweredNode low = TRY(lower_node(f_, n, constants_, ctx_, target_, options_));
   PLIANT_CHECK(low.reads.empty()) << n.op << " reads symbols";
+  derivation_ += low.derivation;
   for (ValueId v : n.outputs)
     if (v != graph::kNoValue) TRY(define(n, v, out));
   Block inner;  // the node's temporaries are its own

@@ -161,6 +161,7 @@ class RegionLowering {
   std::vector<loop::Buffer> params_;
   std::vector<KernelArg> args_;
   std::vector<Temporary> temporaries_;
+  std::string derivation_;
   std::vector<loop::Fault> faults_;
   std::vector<std::optional<Place>> places_;  // by value id
   std::map<const graph::ConstantData*, Place> constant_places_;

@@ -106,8 +106,10 @@ std::optional<Separable> find_separable(const Problem& p, const StageList& list)
     const std::vector<Scalar> loads = expr::loads_of(g.body);
     if (loads.size() != 1 || !list.shapes.count(loads[0]->tensor)) return std::nullopt;
     Separable s{i, loads[0], g.body, {}, {}, {}, list.shapes.at(loads[0]->tensor)};
-    // The variables are used to find the element and for nothing else.
-    const Scalar alone = expr::substitute(g.body, {}, [&](Scalar l) { return expr::make_const(p.ctx, l->dtype, 0); });
+    // The variables are used to find the element and for nothing else. A constant in the element's place could fold away a
+    // condition that uses them.
+    const Scalar alone =
+        expr::substitute(g.body, {}, [&](Scalar l) { return expr::make_load(p.ctx, l->tensor, l->dtype, {}); });
     if (uses_any(alone, t.index) || uses_any(alone, t.reduce_index)) return std::nullopt;
     if (!find_outer(t, s) || !split_terms(t, g.guard, s) || !pays(t, s)) return std::nullopt;
     return s;

@@ -293,20 +293,20 @@ void Signature::add_read(expr::TensorId id) {
     const te::Tensor& t = p_.inputs[i];
     if (!t || t->id != id) continue;
     if (i >= p_.node.inputs.size()) return add_constant(id, t->name, p_.constants[i]);
-    builder_.add_read(id, t->name.empty() ? "in" + std::to_string(i) : t->name, t->dtype, element_count(p_.ctx, t->shape),
+    builder_.add_read(id, t->name.empty() ? "in" + std::to_string(i) : t->name, t->dtype, t->shape,
                       p_.constants[i] != nullptr);
     return add_arg(id, {p_.node.inputs[i], nullptr, -1, {}});
   }
   for (size_t i = 0; i < p_.outputs.size(); ++i) {
     const te::Tensor& t = p_.outputs[i];
     if (t->id != id) continue;
-    builder_.add_read(id, t->name, t->dtype, element_count(p_.ctx, t->shape));
+    builder_.add_read(id, t->name, t->dtype, t->shape);
     return add_arg(id, {p_.node.outputs[i], nullptr, -1, {}});
   }
   auto it = temporaries_.find(id);
   PLIANT_CHECK(it != temporaries_.end()) << "tensor " << id << " of kernel " << p_.name << " has no memory";
   const te::Tensor& t = list_.tensors.at(id);
-  builder_.add_read(id, t->name, t->dtype, element_count(p_.ctx, t->shape));
+  builder_.add_read(id, t->name, t->dtype, t->shape);
   add_arg(id, {graph::kNoValue, nullptr, it->second, {}});
 }
 
@@ -317,13 +317,13 @@ void Signature::add_reads(Scalar flat_body, const std::set<expr::TensorId>& inne
 }
 
 void Signature::add_write_from(const te::Tensor& t, Dim first, Dim count) {
-  builder_.add_write(t->id, t->name, t->dtype, count);
+  builder_.add_write(t->id, t->name, t->dtype, {count});
   add_written(t, t->id);
   args_.back().offset = first;
 }
 
 void Signature::add_write_as(const te::Tensor& t, expr::TensorId id) {
-  builder_.add_write(id, t->name, t->dtype, element_count(p_.ctx, t->shape));
+  builder_.add_write(id, t->name, t->dtype, t->shape);
   add_written(t, id);
 }
 
@@ -337,8 +337,9 @@ void Signature::add_written(const te::Tensor& t, expr::TensorId id) {
 }
 
 void Signature::add_constant(expr::TensorId id, const std::string& name, graph::ConstantPtr packed) {
-  Dim elements = p_.ctx.constant(graph::element_count(*packed));
-  builder_.add_read(id, name, packed->dtype, elements, true);
+  std::vector<Dim> shape;
+  for (int64_t size : packed->shape) shape.push_back(p_.ctx.constant(size));
+  builder_.add_read(id, name, packed->dtype, shape, true);
   add_arg(id, {graph::kNoValue, std::move(packed), -1, {}});
 }
 

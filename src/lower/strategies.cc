@@ -5,6 +5,7 @@
 #include "lower/checks.h"
 #include "lower/contraction.h"
 #include "lower/fourier.h"
+#include "lower/naive/work.h"
 #include "lower/pairs.h"
 #include "lower/phases.h"
 #include "lower/quads.h"
@@ -127,10 +128,15 @@ const std::vector<Strategy>& all_strategies() {
 
 namespace {
 
-Result<LoweredNode> lower_problem(const Problem& p) {
+// The strategy that takes the stages, and what it makes of them.
+Result<LoweredNode> lower_problem(const Problem& p, const ops::Defined& d) {
   StageList list = make_stages(p);
-  for (const Strategy& s : all_strategies())
-    if (s.applies(p, list)) return s.lower(p, list);
+  for (const Strategy& s : all_strategies()) {
+    if (!s.applies(p, list)) continue;
+    LoweredNode out = TRY(s.lower(p, list));
+    if (p.options.derivations) out.derivation = "// strategy: " + s.name + "\n" + print(make_work(p, list, d.checks), p.ctx);
+    return out;
+  }
   PLIANT_CHECK(false) << "no strategy for " << p.name;
   return LoweredNode{};
 }
@@ -140,29 +146,19 @@ constexpr int64_t kFewChecks = 4;  // not worth a vector
 // A kernel that stops the run where a data check of the node fails.
 Result<LoweredKernel> lower_check(const Problem& p, const ops::DataCheck& check, const LocPtr& loc) {
   expr::Context& ctx = p.ctx;
-  // The condition and the values of its message, each a map over the check's points.
   const te::TensorDef& ok = *check.ok;
-  std::vector<te::Tensor> maps{check.ok};
-  for (Dim v : check.values)
-    maps.push_back(p.te.map("value", ok.shape, [&](const te::Index& i) {
-      expr::DimMap at;
-      for (size_t k = 0; k < ok.index.size(); ++k) at[ok.index[k]] = i[k];
-      return expr::make_index(expr::substitute(v, at));
-    }));
-  Problem sub{ctx, p.te, p.target, p.options, p.function, p.node, p.inputs, maps, p.constants, {}, p.name + "_check", p.loc};
-  StageList list = make_stages(sub, Inline::All);
-  PLIANT_CHECK(list.stages.size() == maps.size()) << "a data check of " << p.name << " is not a map over its inputs";
-  Scalar cond = flatten_loads(ctx, list.stages[0].body, list.shapes);
-  KernelBuilder builder(ctx, sub.name, p.loc);
+  const CheckBody tested = body_of(p, check);
+  StageList list;
+  for (const te::Tensor& t : p.inputs)
+    if (t) list.add(t);
+  const Scalar cond = flatten_loads(ctx, tested.condition, list.shapes);
+  KernelBuilder builder(ctx, p.name + "_check", p.loc);
   Temporaries none;
-  Signature signature(sub, list, builder, none);
+  Signature signature(p, list, builder, none);
   signature.add_reads(cond, {});
   std::vector<Dim> values;
-  for (size_t k = 1; k < list.stages.size(); ++k) {
-    expr::DimMap at;
-    for (size_t i = 0; i < ok.index.size(); ++i) at[list.stages[k].tensor->index[i]] = ctx.symbol_dim(ok.index[i]);
-    Scalar value = expr::substitute(flatten_loads(ctx, list.stages[k].body, list.shapes), at);
-    values.push_back(value->kind == expr::ScalarKind::Index ? value->index[0] : expr::value(value));
+  for (Dim v : tested.values) {
+    values.push_back(flatten_loads(ctx, v, list.shapes));
     signature.add_reads(expr::make_index(values.back()), {});
   }
   uint32_t fault = builder.add_fault(check.message, loc);
@@ -211,26 +207,48 @@ Result<LoweredKernel> lower_map_check(const Problem& p, const ops::Defined& d, s
   return LoweredKernel{};
 }
 
+// The node as tensor expressions, given to `lower`.
+Result<LoweredNode> with_problem(const graph::Function& f, const graph::Node& node, const ConstantValues& constants,
+                                 expr::Context& ctx, const codegen::Target& target, const Options& options,
+                                 const std::function<Result<LoweredNode>(Problem& p, const ops::Defined& d)>& lower) {
+  te::Builder builder(ctx);
+  const ops::Defined d = TRY(ops::define(f, node, builder));
+  Problem p{ctx, builder, target, options, f, node, d.inputs, d.outputs, {}, {}, symbol_name(node), node.loc};
+  for (graph::ValueId v : node.inputs) p.constants.push_back(v == graph::kNoValue ? nullptr : constants.by_value[v]);
+  return lower(p, d);
+}
+
 }  // namespace
 
 Result<LoweredNode> lower_node(const graph::Function& f, const graph::Node& node, const ConstantValues& constants,
                                expr::Context& ctx, const codegen::Target& target, const Options& options) {
-  te::Builder builder(ctx);
-  ops::Defined d = TRY(ops::define(f, node, builder));
-  Problem p{ctx, builder, target, options, f, node, d.inputs, d.outputs, {}, {}, symbol_name(node), node.loc};
-  for (graph::ValueId v : node.inputs) p.constants.push_back(v == graph::kNoValue ? nullptr : constants.by_value[v]);
-  LoweredNode out;
-  if (checks_are_stages(d)) {
-    p.checks = d.checks;
-  } else {
-    for (size_t k = 0; k < d.checks.size(); ++k)
-      out.kernels.push_back(TRY(is_map(d.checks[k]) ? lower_map_check(p, d, k)
-                                                    : lower_check(p, d.checks[k], location_of_check(f, node, k, ctx))));
-  }
-  LoweredNode main = TRY(lower_problem(p));
-  for (LoweredKernel& k : main.kernels) out.kernels.push_back(std::move(k));
-  out.temporaries = std::move(main.temporaries);
-  return out;
+  return with_problem(
+      f, node, constants, ctx, target, options, [&](Problem& p, const ops::Defined& d) -> Result<LoweredNode> {
+        std::vector<LoweredKernel> checks;
+        if (checks_are_stages(d)) {
+          p.checks = d.checks;
+        } else {
+          for (size_t k = 0; k < d.checks.size(); ++k)
+            checks.push_back(TRY(is_map(d.checks[k]) ? lower_map_check(p, d, k)
+                                                     : lower_check(p, d.checks[k], location_of_check(f, node, k, ctx))));
+        }
+        LoweredNode out = TRY(lower_problem(p, d));
+        out.kernels.insert(out.kernels.begin(), std::make_move_iterator(checks.begin()),
+                           std::make_move_iterator(checks.end()));
+        return out;
+      });
+}
+
+Result<LoweredNode> naive_node(const graph::Function& f, const graph::Node& node, const ConstantValues& constants,
+                               expr::Context& ctx, const codegen::Target& target, const Options& options) {
+  return with_problem(
+      f, node, constants, ctx, target, options, [&](Problem& p, const ops::Defined& d) -> Result<LoweredNode> {
+        Work work = make_work(p, make_stages(p), d.checks);
+        LoweredNode out;
+        out.derivation = print(work, ctx);
+        out.kernels.push_back({std::move(work.function), std::move(work.args), ctx.constant(1), ctx.constant(1)});
+        return out;
+      });
 }
 
 }  // namespace pliant::lower

@@ -1,0 +1,39 @@
+// What a schedule starts from: stages as a loop function that does nothing clever. Buffers have the axes of their tensors,
+// loops are serial and in the order of the tensors' axes, and each stage is a nest of its own; the rest is intermediates in
+// scratch memory. A reduction updates its result where that has the type of the running value, else an intermediate of that
+// type, which a second nest rounds.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lower/stage_kernels.h"
+
+namespace pliant::lower {
+
+// What the iterations of a loop are to each other.
+enum class LoopRole : uint8_t {
+  Spatial,    // independent: an axis of what is computed
+  Reduction,  // terms of one result, in any order
+  Ordered,    // each goes on from the one before: the axis of a scan, the updates of a scatter
+};
+const char* name_of(LoopRole r);
+
+// What a buffer is for stands in it: a param is an output, a constant or an input, a Scratch is an intermediate, a Local a
+// running value.
+struct Work {
+  loop::Function function;
+  std::map<SymbolId, LoopRole> loops;  // every loop
+  std::vector<KernelArg> args;         // one a param
+};
+
+// Some of the stages of `list`, in order. What they read of others, and those of them that `temporaries` names, are params.
+Work make_work(const Problem& p, const StageList& list, const std::vector<const Stage*>& stages,
+               const Temporaries& temporaries, std::string name);
+// The whole node: its checks, then all stages of `list`.
+Work make_work(const Problem& p, const StageList& list, const std::vector<ops::DataCheck>& checks);
+
+// The loop function after a line for each role: `// reduction: k`.
+std::string print(const Work& w, expr::Context& ctx);
+
+}  // namespace pliant::lower
