@@ -88,7 +88,10 @@ void Bufferizer::add_derivation(const Node& n, const lower::LoweredNode& low) {
   text += "// " + describe(n.loc) + "\n// kernels:";
   for (const auto* kernels : {&low.kernels, &low.after_reads})
     for (const lower::LoweredKernel& k : *kernels) text += " " + k.function.name;
-  text += "\n" + low.derivation + "\n";
+  text += "\n" + low.derivation;
+  for (const auto* kernels : {&low.kernels, &low.after_reads})
+    for (const lower::LoweredKernel& k : *kernels) text += k.derivation;
+  text += "\n";
 }
 
 Status Bufferizer::bufferize_lowered(const Node& n, lower::LoweredNode low) {

@@ -29,6 +29,8 @@ struct LoweredKernel {
   std::vector<KernelArg> args;  // one a param
   expr::Dim tasks;              // the task grid
   expr::Dim work;               // total scalar operations
+  // Of a kernel that a template made, with Options::derivations: the template, its knobs, the naive function and the trace.
+  std::string derivation{};
 };
 struct Temporary {
   DType dtype;

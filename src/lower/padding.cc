@@ -4,6 +4,8 @@
 // becomes a load of the copy at e - min(e), whose axis has max(e) - min(e) + 1 positions.
 #include "lower/padding.h"
 
+#include <algorithm>
+
 namespace pliant::lower {
 
 namespace {
@@ -63,6 +65,30 @@ std::optional<WindowBounds> window_of(expr::Context& ctx, Dim e, const std::vect
   return WindowBounds{lo, hi};
 }
 
+namespace {
+
+te::Tensor tensor_of(const Problem& p, Scalar load) {
+  for (const te::Tensor& in : p.inputs)
+    if (in && in->id == load->tensor) return in;
+  for (const te::Tensor& s : te::stages_of(p.outputs))  // a stage that is kept, or the load would have been inlined
+    if (s->id == load->tensor) return s;
+  return nullptr;
+}
+
+// Whether the element is there where the guard does not hold as well.
+bool exists_without(const Problem& p, Scalar guard, Scalar load) {
+  const te::Tensor x = tensor_of(p, load);
+  for (size_t a = 0; a < load->index.size(); ++a) {
+    const Dim e = load->index[a];
+    const std::vector<SymbolId> symbols = expr::symbols_of(e);
+    const bool moves = std::any_of(symbols.begin(), symbols.end(), [&](SymbolId s) { return expr::uses_symbol(guard, s); });
+    if (moves && !(x && p.ctx.proves_less_equal(p.ctx.constant(0), e) && p.ctx.proves_less(e, x->shape[a]))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 std::optional<Padded> make_padded(const Problem& p, const Stage& root) {
   expr::Context& ctx = p.ctx;
   const te::TensorDef& t = *root.tensor;
@@ -71,14 +97,14 @@ std::optional<Padded> make_padded(const Problem& p, const Stage& root) {
   std::vector<Loop> loops;
   for (size_t i = 0; i < t.index.size(); ++i) loops.push_back({t.index[i], t.shape[i]});
   for (size_t i = 0; i < t.reduce_index.size(); ++i) loops.push_back({t.reduce_index[i], t.reduce_extent[i]});
-  for (Scalar load : expr::loads_of(g.body)) {
-    te::Tensor x;
-    for (const te::Tensor& in : p.inputs)
-      if (in && in->id == load->tensor) x = in;
-    for (const te::Tensor& s : te::stages_of(p.outputs))  // a stage that is kept, or the load would have been inlined
-      if (s->id == load->tensor) x = s;
+  const std::vector<Scalar> loads = expr::loads_of(g.body);
+  for (Scalar load : loads) {
+    const te::Tensor x = tensor_of(p, load);
     std::vector<bool> guarded;
     if (!x || !vanishes_with(g.body, load) || !guards_exactly(ctx, g.guard, load, x->shape, guarded)) continue;
+    // The others are then read at every tap.
+    if (!std::all_of(loads.begin(), loads.end(), [&](Scalar l) { return l == load || exists_without(p, g.guard, l); }))
+      continue;
     std::vector<Dim> shape = x->shape, low(x->shape.size(), ctx.constant(0));
     for (size_t a = 0; a < shape.size(); ++a) {
       if (!guarded[a]) continue;

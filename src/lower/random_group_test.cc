@@ -5,9 +5,11 @@
 #include <cstdlib>
 #include <random>
 
+#include "loop/pass/flatten.h"
 #include "lower/interpreted_nodes.h"
 #include "ops/op.h"
 #include "ops/samples.h"
+#include "schedule/schedule.h"
 
 namespace pliant::lower {
 namespace {
@@ -17,6 +19,20 @@ using graph::ValueId;
 using Sizes = std::map<std::string, int64_t>;
 
 constexpr const char* kTargets[] = {"naive", "x86-64-v3", "x86-64-v4"};
+
+// The trace of a kernel that a template made gives the kernel again.
+void replay(const LoweredKernel& k, expr::Context& ctx) {
+  if (k.derivation.empty()) return;
+  const std::string mark = "// ---- trace\n";
+  const size_t at = k.derivation.find(mark);
+  ASSERT_NE(at, std::string::npos) << k.derivation;
+  const auto naive = loop::parse(k.derivation.substr(0, at), ctx);
+  ASSERT_TRUE(naive.ok()) << naive.error().text() << k.derivation;
+  schedule::Schedule s(naive.value(), ctx);
+  const Status replayed = s.replay(k.derivation.substr(at + mark.size()));
+  ASSERT_TRUE(replayed.ok()) << replayed.error().text() << k.derivation;
+  EXPECT_EQ(loop::print(loop::flatten(s.function(), ctx), ctx), loop::print(k.function, ctx)) << k.derivation;
+}
 
 // What the function gives when its nodes are lowered for the target, or `naive`, and interpreted; the reference's results
 // are `expected`. `derivations` gets those of the nodes.
@@ -33,7 +49,10 @@ void check(const graph::Function& f, expr::Context& ctx, const Sizes& sizes, con
   Status done = ok();
   try {
     done = nodes.run(lower, [&](const LoweredNode& low) {
-      if (derivations) *derivations += low.derivation;
+      for (const LoweredKernel& k : low.kernels) replay(k, ctx);
+      if (!derivations) return;
+      *derivations += low.derivation;
+      for (const LoweredKernel& k : low.kernels) *derivations += k.derivation;
     });
   } catch (const std::exception& e) {
     done = make_error("internal", "", e.what());
@@ -56,7 +75,7 @@ std::vector<te::ArrayView> views_of(const std::vector<te::Array>& arrays) {
   return out;
 }
 
-TEST(Samples, NaiveFunctionsGiveWhatTheReferenceGives) {
+TEST(Samples, KernelsGiveWhatTheReferenceGives) {
   for (const ops::OpDef& op : ops::all_ops()) {
     if (!op.compute) continue;
     for (const std::string& text : op.samples) {
@@ -69,7 +88,8 @@ TEST(Samples, NaiveFunctionsGiveWhatTheReferenceGives) {
       const std::vector<te::Array> params = ops::sample_data(sample.value(), 5);
       const auto expected = ops::evaluate(*f.value(), ctx, views_of(params));
       ASSERT_TRUE(expected.ok()) << expected.error().text();
-      check(*f.value(), ctx, sample.value().symbols, params, expected.value(), "naive");
+      for (const char* target : {"naive", "x86-64-v3"})
+        check(*f.value(), ctx, sample.value().symbols, params, expected.value(), target);
     }
   }
 }
@@ -338,6 +358,7 @@ TEST(RandomGroups, KernelsGiveWhatTheReferenceGives) {
   EXPECT_GT(tried, static_cast<int>(count));
   for (const char* s : {"phases", "contraction", "separable", "rows", "reduction", "stages"})
     EXPECT_NE(derivations.find("// strategy: " + std::string(s) + "\n"), std::string::npos) << s;
+  EXPECT_NE(derivations.find("// template: serial\n"), std::string::npos);
 }
 
 }  // namespace

@@ -194,6 +194,7 @@ Status RegionLowering::lower_kernels(const Node& n, Block& out) {
   LoweredNode low = TRY(lower_node(f_, n, constants_, ctx_, target_, options_));
   PLIANT_CHECK(low.reads.empty()) << n.op << " reads symbols";
   derivation_ += low.derivation;
+  for (const LoweredKernel& k : low.kernels) derivation_ += k.derivation;
   for (ValueId v : n.outputs)
     if (v != graph::kNoValue) TRY(define(n, v, out));
   Block inner;  // the node's temporaries are its own

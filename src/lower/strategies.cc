@@ -1,17 +1,16 @@
 // The strategies in the order in which they are tried, and the choice.
 #include <algorithm>
 
-#include "loop/walk.h"
 #include "lower/checks.h"
 #include "lower/contraction.h"
 #include "lower/fourier.h"
-#include "lower/naive/work.h"
 #include "lower/pairs.h"
 #include "lower/phases.h"
 #include "lower/quads.h"
 #include "lower/row.h"
 #include "lower/separable.h"
 #include "lower/stage_kernels.h"
+#include "lower/templates/template.h"
 #include "lower/temporaries.h"
 
 namespace pliant::lower {
@@ -141,59 +140,10 @@ Result<LoweredNode> lower_problem(const Problem& p, const ops::Defined& d) {
   return LoweredNode{};
 }
 
-constexpr int64_t kFewChecks = 4;  // not worth a vector
-
 // A kernel that stops the run where a data check of the node fails.
 Result<LoweredKernel> lower_check(const Problem& p, const ops::DataCheck& check, const LocPtr& loc) {
-  expr::Context& ctx = p.ctx;
-  const te::TensorDef& ok = *check.ok;
-  const CheckBody tested = body_of(p, check);
-  StageList list;
-  for (const te::Tensor& t : p.inputs)
-    if (t) list.add(t);
-  const Scalar cond = flatten_loads(ctx, tested.condition, list.shapes);
-  KernelBuilder builder(ctx, p.name + "_check", p.loc);
-  Temporaries none;
-  Signature signature(p, list, builder, none);
-  signature.add_reads(cond, {});
-  std::vector<Dim> values;
-  for (Dim v : tested.values) {
-    values.push_back(flatten_loads(ctx, v, list.shapes));
-    signature.add_reads(expr::make_index(values.back()), {});
-  }
-  uint32_t fault = builder.add_fault(check.message, loc);
-  Nest nest;
-  for (size_t i = 0; i < ok.index.size(); ++i) nest.loops.push_back({ok.index[i], ok.shape[i]});
-  LoweredKernel k;
-  k.tasks = ctx.constant(1);
-  k.work = product_of(ctx, nest.loops) * 4;
-  nest.scalars = {cond};
-  Nest merged = nest;
-  collapse(ctx, merged);
-  if (merged.loops.size() <= 1) {
-    // The values of a message still are those of the separate loops.
-    Dim rest = merged.loops.empty() ? ctx.constant(0) : ctx.symbol_dim(merged.loops[0].var);
-    expr::DimMap separate;
-    for (size_t i = nest.loops.size(); i-- > 0;) {
-      separate[nest.loops[i].var] = i == 0 ? rest : mod(rest, nest.loops[i].extent);
-      rest = floordiv(rest, nest.loops[i].extent);
-    }
-    for (Dim& d : values) d = expr::substitute(d, separate);
-    nest = merged;
-  }
-  loop::StmtPtr body = loop::make_check(nest.scalars[0], fault, values);
-  if (!nest.loops.empty()) {
-    const Loop inner = nest.loops.back();
-    nest.loops.pop_back();
-    const int64_t lanes = lanes_for(p.target, nest.scalars);
-    if (inner.extent.is_const() && inner.extent.const_value() <= kFewChecks) {
-      body = loop::make_for(inner.var, inner.extent, loop::ForKind::Serial, body);
-    } else {
-      body = make_vector_loop(ctx, inner.extent, lanes, [&](Dim v) { return loop::substitute(body, {{inner.var, v}}); });
-    }
-  }
-  k.function = builder.finish(wrap_loops(nest.loops, loop::ForKind::Serial, body));
-  k.args = signature.take_args();
+  LoweredKernel k = TRY(schedule_kernel(p, kSerial, make_check_work(p, check, loc)));
+  k.work = product(p.ctx, check.ok->shape) * 4;
   return k;
 }
 

@@ -49,7 +49,6 @@ Status Schedule::vectorize(std::string_view name) {
   if (s->for_kind == ForKind::Parallel) return e.refuse("loop " + std::string(name) + " is parallel");
   TRY(check_independent(e, s, true));
   StmtPtr lanes = s->extent.is_const() ? s : TRY(masked(e, s));
-  constexpr int64_t kMostLanes = 4096;
   if (lanes->extent.const_value() > kMostLanes)
     return e.refuse("loop " + std::string(name) + " has " + std::to_string(lanes->extent.const_value()) +
                     " lanes, more than " + std::to_string(kMostLanes));

@@ -64,6 +64,11 @@ std::string Edit::name_of(SymbolId var) const {
   return ctx.info(var).name;
 }
 
+bool Edit::is_size(Dim d) const {
+  auto is_axis = [&](const Buffer& b) { return std::find(b.shape.begin(), b.shape.end(), d) != b.shape.end(); };
+  return ctx.proves_less_equal(ctx.constant(0), d) || std::any_of(function.params.begin(), function.params.end(), is_axis);
+}
+
 std::string Edit::free_name(const std::string& base, const std::function<bool(const std::string&)>& taken) const {
   if (!taken(base)) return base;
   // `i.2` and `i` both give i.1, i.2 …

@@ -38,6 +38,8 @@ class Edit {
   // `var`'s name in this schedule.
   std::string name_of(SymbolId var) const;
 
+  // Whether `d` is at least 0: by proof, or as an axis of a param, which is memory that exists.
+  bool is_size(Dim d) const;
   // A variable for a new loop of this name, which no other loop may have. `hi`: the highest value that it can take, where
   // that is known better than extent - 1.
   Result<Dim> new_index(std::string_view name, Dim extent, int64_t hi = expr::kNoLimit);
@@ -75,6 +77,9 @@ class Edit {
   std::map<std::string, BufferId, std::less<>> buffers_;
   std::set<SymbolId> made_;
 };
+
+// Refuses unless loop `in` is all that loop `out` holds and the two may run as one.
+Status check_fusable(const Edit& e, const StmtPtr& out, const StmtPtr& in);
 
 // `words` joined by spaces, names quoted where they need it.
 std::string trace_line(const std::vector<std::string>& words);

@@ -28,7 +28,8 @@ class Generator {
   std::string kernel() {
     if (plan_ == Plan::Tile) return matmul(true, false);
     if (plan_ == Plan::Lanes) return row_sums();
-    switch (pick(0, 8)) {
+    switch (pick(0, 9)) {
+      case 7: return layers();
       case 0: return matmul(pick(0, 2), pick(0, 1));
       case 1: return stencil();
       case 2: return recurrence();
@@ -120,6 +121,14 @@ class Generator {
            " { for c in 8 { %y[i, c] = 0f32 for r in 3 { %y[i, c] += %x[i*2 + r, c] * %f[r, c] } } } }";
   }
 
+  std::string layers() {
+    std::string m = size("m"), n = size("n"), step = pick(0, 1) ? "*2" : "";
+    std::string add = one_of<std::string>({"", " + %u[j]", " + %u[i]", " * cast.f32(index(j))"});
+    return "kernel layers(%x: f32[3, " + m + ", " + n + step + "], %u: f32[" + m + "], %y: f32[3, " + m + ", " + n +
+           "] out) { for k in 3 { for i in " + m + " { for j in " + n + " { %y[k, i, j] = %x[k, i, j" + step + "]" +
+           (add == " + %u[j]" ? "" : add) + " } } } }";
+  }
+
   std::string row_sums() {
     std::string m = size("m"), n = size("n"), op = one_of<std::string>({"+=", "max=", "min=", "*="});
     std::string guard = pick(0, 1) ? "" : "if index(j) < index(i) ";
@@ -152,7 +161,11 @@ std::string Generator::step(const Schedule& s) {
     case 1:
     case 2: return "split " + l + " " + factor + " -> " + fresh() + " " + fresh();
     case 3: return "split_even " + l + " " + factor + " -> " + fresh() + " " + fresh();
-    case 4: return "fuse " + l + " " + other + " -> " + fresh();
+    case 4: {
+      const auto k = static_cast<size_t>(pick(0, static_cast<int64_t>(loops.size()) - 1));
+      const std::string& next = loops[std::min(k + 1, loops.size() - 1)];
+      return (pick(0, 1) ? "fuse " : "collapse ") + loops[k] + " " + next + " -> " + fresh();
+    }
     case 5:
     case 6: return "reorder " + l + " " + other;
     case 7: {
@@ -166,7 +179,9 @@ std::string Generator::step(const Schedule& s) {
     case 9: return "fission " + l;
     case 10: return "merge " + l + " " + (pick(0, 1) && s.has_loop(l + ".1") ? l + ".1" : other);
     case 11: return "unroll " + l;
-    case 12: return "vectorize " + l;
+    case 12:
+      if (pick(0, 1)) return "vectorize " + l;
+      return "vectorize " + l + " " + factor + " -> " + fresh() + " " + fresh() + " " + fresh();
     case 13: return "parallel " + l;
     case 14: return "mask " + l;
     case 15: return "pad " + l;
@@ -241,9 +256,9 @@ TEST(ScheduleRandom, LegalTracesKeepTheMeaning) {
     std::string replayed = replayed_text(text, s.trace(), seed);
     ASSERT_EQ(replayed_text(text, s.trace(), seed), replayed) << s.trace();
   }
-  for (const char* primitive : {"split",       "split_even", "fuse",     "reorder", "fission", "merge",      "rfactor",
-                                "unroll",      "vectorize",  "parallel", "mask",    "pad",     "specialize", "partition",
-                                "cache_write", "cache_read", "repack",   "inline",  "bind",    "compute_at"})
+  for (const char* primitive : {"split",     "split_even",  "fuse",       "collapse", "reorder", "fission", "merge",
+                                "rfactor",   "unroll",      "vectorize",  "parallel", "mask",    "pad",     "specialize",
+                                "partition", "cache_write", "cache_read", "repack",   "inline",  "bind",    "compute_at"})
     EXPECT_GT(applied[primitive], 0) << primitive;
   for (auto& [name, count] : applied) RecordProperty(name, count);
 }

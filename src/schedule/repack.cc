@@ -13,6 +13,7 @@ Status Schedule::repack(std::string_view param, int64_t dim, int64_t factor, con
   Buffer old = TRY(e.find_buffer(param));
   auto rank = static_cast<int64_t>(old.shape.size());
   if (old.scope != Scope::Param || old.is_output) return e.refuse("%" + old.name + " is not a param that is only read");
+  if (merged_.count(old.id)) return e.refuse("axes of %" + old.name + " were merged");
   if (dim < 0 || dim >= rank || factor < 1) return e.refuse("there is no such dimension or factor");
   std::vector<int64_t> sorted = order;
   std::sort(sorted.begin(), sorted.end());

@@ -53,6 +53,7 @@ class Words {
     if (!lex_.accept(w)) fail(std::string("`") + w + "`");
   }
   bool accept(const char* w) { return lex_.accept(w); }
+  bool has_more() const { return !fault_ && lex_.peek().kind != TokenKind::End; }
   Scope scope() {
     if (lex_.accept("local")) return Scope::Local;
     if (!lex_.accept("scratch")) fail("`local` or `scratch`");
@@ -121,13 +122,23 @@ Status apply_merge(Schedule& s, Words& w) {
   auto a = w.name(), b = w.name();
   return after(w, [&] { return s.merge(a, b); });
 }
+Status apply_collapse(Schedule& s, Words& w) {
+  auto o = w.name(), i = w.name();
+  w.arrow();
+  auto f = w.name();
+  return after(w, [&] { return s.collapse(o, i, f); });
+}
 Status apply_unroll(Schedule& s, Words& w) {
   auto l = w.name();
   return after(w, [&] { return s.unroll(l); });
 }
 Status apply_vectorize(Schedule& s, Words& w) {
   auto l = w.name();
-  return after(w, [&] { return s.vectorize(l); });
+  if (!w.has_more()) return after(w, [&] { return s.vectorize(l); });
+  auto lanes = w.integer();
+  w.arrow();
+  auto v = w.name(), i = w.name(), t = w.name();
+  return after(w, [&] { return s.vectorize(l, lanes, v, i, t); });
 }
 Status apply_parallel(Schedule& s, Words& w) {
   auto l = w.name();
@@ -217,6 +228,7 @@ Status apply_bind(Schedule& s, Words& w) {
 constexpr Verb kVerbs[] = {{"split", apply_split},
                            {"split_even", apply_split_even},
                            {"fuse", apply_fuse},
+                           {"collapse", apply_collapse},
                            {"reorder", apply_reorder},
                            {"fission", apply_fission},
                            {"merge", apply_merge},

@@ -33,6 +33,7 @@
 //   specialize ii at io unroll
 #pragma once
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -94,6 +95,10 @@ class Schedule {
   Status split_even(std::string_view loop, int64_t factor, std::string_view outer, std::string_view inner);
   // `fuse i j -> f`: i holds only j; f runs over both.
   Status fuse(std::string_view outer, std::string_view inner, std::string_view fused);
+  // `collapse i j -> f`: as fuse, without divisions: everything that is touched lies at c*(i*E + j) + rest, where E is the
+  // extent of j, once the axes that the loops walk through are one axis of each buffer. Params may be given other axes, of
+  // the same memory. With an extent of 1 the other loop remains.
+  Status collapse(std::string_view outer, std::string_view inner, std::string_view fused);
   // `reorder a b c`: the loops, which are perfectly nested in some order, nest in this one. Loops of that nest that are not
   // named keep their places.
   Status reorder(const std::vector<std::string>& loops);
@@ -112,6 +117,10 @@ class Schedule {
   Status unroll(std::string_view loop);
   // Masks first when the extent is min(constant, …).
   Status vectorize(std::string_view loop);
+  // `vectorize i 8 -> v l t`: whole vectors of 8 lanes l in a loop v, then the rest as one masked vector of lanes t. Loops
+  // that have no iteration are not made.
+  Status vectorize(std::string_view loop, int64_t lanes, std::string_view outer, std::string_view lane,
+                   std::string_view tail);
   Status parallel(std::string_view loop);
 
   // ---- tails
@@ -140,7 +149,8 @@ class Schedule {
   Status cache_read(std::string_view buffer, std::string_view at, std::string_view name, loop::Scope scope,
                     const std::vector<int64_t>& order = {});
   // `repack b 1 32 [1, 0, 2] -> bp`: the param b, which is only read, is given by the caller in another layout: dim 1 is cut
-  // into (ceildiv, 32), then the dims are put in this order. Padding elements may have any value.
+  // into (ceildiv, 32), then the dims are put in this order. Padding elements may have any value. Not where a `collapse`
+  // merged its dims.
   Status repack(std::string_view param, int64_t dim, int64_t factor, const std::vector<int64_t>& order,
                 std::string_view name);
   // `inline t`: every load of the allocated buffer t, which one nest assigns, becomes the expression that was stored.
@@ -161,6 +171,7 @@ class Schedule {
   std::map<SymbolId, Dim> padded_;                              // extents before `pad` and `mask`
   std::vector<EvenTile> even_tiles_;
   std::vector<Repack> repacks_;
+  std::set<loop::BufferId> merged_;  // buffers whose axes `collapse` merged
 };
 
 }  // namespace pliant::schedule

@@ -4,6 +4,8 @@
 
 namespace pliant::schedule {
 
+constexpr int64_t kMostLanes = 4096;  // of a vector loop
+
 struct Tail {
   int64_t limit;  // C
   Dim rest;       // X: the loop runs min(limit, rest) times

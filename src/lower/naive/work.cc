@@ -37,21 +37,33 @@ class NaiveBuilder {
   }
 
   void add_stage(const Stage& s) {
-    read(s.body);
     read(s.base);
+    add_memory(s);
+    switch (s.tensor->kind) {
+      case te::Kind::Map: return add_map(s, s.body);
+      case te::Kind::Reduce: return is_arg(s.tensor->combiner) ? add_arg(s) : add_reduction(s);
+      case te::Kind::Scan: return add_scan(s);
+      case te::Kind::Scatter: add_map(s, s.base); return add_updates(s);
+      case te::Kind::Input: break;
+    }
+    PLIANT_CHECK(false) << "an input is no stage";
+  }
+
+  void add_updates(const Stage& s) {
+    const te::TensorDef& t = *s.tensor;
+    const loop::StoreKind kind = t.combiner == te::Combiner::Set ? loop::StoreKind::Assign : store_kind_of(t.combiner);
+    nests_.push_back(
+        nest(t.reduce_index, t.reduce_extent, LoopRole::Ordered, loop::make_store(t.id, s.target, s.body, kind)));
+  }
+
+  // What the stage reads and writes.
+  void add_memory(const Stage& s) {
+    read(s.body);
     for (Dim d : s.target) read(expr::make_index(d));
     if (s.is_output || temporaries_.count(s.tensor->id))
       signature_.add_write(s.tensor);
     else
       scratch_.push_back(make_buffer(s.tensor->id, s.tensor->name, s.tensor->dtype, s.tensor->shape, loop::Scope::Scratch));
-    switch (s.tensor->kind) {
-      case te::Kind::Map: return add_map(s, s.body);
-      case te::Kind::Reduce: return is_arg(s.tensor->combiner) ? add_arg(s) : add_reduction(s);
-      case te::Kind::Scan: return add_scan(s);
-      case te::Kind::Scatter: return add_scatter(s);
-      case te::Kind::Input: break;
-    }
-    PLIANT_CHECK(false) << "an input is no stage";
   }
 
   Work finish() {
@@ -155,14 +167,6 @@ class NaiveBuilder {
         spatial(vars, extents, running(acc, identity_of(ctx_, t.combiner, t.accumulate), std::move(step), zero)));
   }
 
-  void add_scatter(const Stage& s) {
-    const te::TensorDef& t = *s.tensor;
-    add_map(s, s.base);
-    const loop::StoreKind kind = t.combiner == te::Combiner::Set ? loop::StoreKind::Assign : store_kind_of(t.combiner);
-    nests_.push_back(
-        nest(t.reduce_index, t.reduce_extent, LoopRole::Ordered, loop::make_store(t.id, s.target, s.body, kind)));
-  }
-
   expr::Context& ctx_;
   const Temporaries& temporaries_;
   KernelBuilder builder_;
@@ -179,6 +183,23 @@ Work make_work(const Problem& p, const StageList& list, const std::vector<const 
                const Temporaries& temporaries, std::string name) {
   NaiveBuilder b(p, list, stages, temporaries, std::move(name));
   for (const Stage* s : stages) b.add_stage(*s);
+  return b.finish();
+}
+
+Work make_check_work(const Problem& p, const ops::DataCheck& check, const LocPtr& loc) {
+  StageList list;
+  for (const te::Tensor& t : p.inputs)
+    if (t) list.add(t);
+  const Temporaries none;
+  NaiveBuilder b(p, list, {}, none, p.name + "_check");
+  b.add_check(p, check, loc);
+  return b.finish();
+}
+
+Work make_updates_work(const Problem& p, const StageList& list, const Stage& s, const Temporaries& temporaries) {
+  NaiveBuilder b(p, list, {&s}, temporaries, p.name + "_" + s.tensor->name + "_updates");
+  b.add_memory(s);
+  b.add_updates(s);
   return b.finish();
 }
 

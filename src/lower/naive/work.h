@@ -30,6 +30,10 @@ struct Work {
 // Some of the stages of `list`, in order. What they read of others, and those of them that `temporaries` names, are params.
 Work make_work(const Problem& p, const StageList& list, const std::vector<const Stage*>& stages,
                const Temporaries& temporaries, std::string name);
+// One check of the node, whose message has the location `loc`.
+Work make_check_work(const Problem& p, const ops::DataCheck& check, const LocPtr& loc);
+// The updates of a scatter, without its base.
+Work make_updates_work(const Problem& p, const StageList& list, const Stage& s, const Temporaries& temporaries);
 // The whole node: its checks, then all stages of `list`.
 Work make_work(const Problem& p, const StageList& list, const std::vector<ops::DataCheck>& checks);
 

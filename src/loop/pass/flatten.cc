@@ -1,0 +1,64 @@
+#include "loop/pass/flatten.h"
+
+#include <algorithm>
+#include <map>
+
+#include "loop/walk.h"
+
+namespace pliant::loop {
+
+namespace {
+
+class Flattening {
+ public:
+  explicit Flattening(expr::Context& ctx) : ctx_(ctx) {}
+
+  void flatten(Buffer& b) {
+    std::vector<Dim>& strides = strides_[b.id] = strides_of(b, ctx_);
+    if (b.strides.empty()) {
+      b.shape = {product(ctx_, b.shape)};
+      return;
+    }
+    Dim end = ctx_.constant(1);
+    for (size_t k = 0; k < b.shape.size(); ++k) end = end + (b.shape[k] - 1) * strides[k];
+    b.shape = {end};
+    b.strides.clear();
+  }
+  std::vector<Dim> flat(BufferId b, const std::vector<Dim>& index) const {
+    const std::vector<Dim>& strides = strides_.at(b);
+    Dim at = ctx_.constant(0);
+    for (size_t k = 0; k < index.size(); ++k) at = at + index[k] * strides[k];
+    return {at};
+  }
+
+ private:
+  expr::Context& ctx_;
+  std::map<BufferId, std::vector<Dim>> strides_;
+};
+
+}  // namespace
+
+Function flatten(Function f, expr::Context& ctx) {
+  Flattening flattening(ctx);
+  for (Buffer& b : f.params) flattening.flatten(b);
+  expr::DimMap at_zero;
+  std::map<BufferId, Buffer> allocs;
+  for_each(f.body, [&](const Stmt& s) {
+    if (s.kind == StmtKind::For && s.extent.is_const(1)) at_zero[s.var] = ctx.constant(0);
+    if (s.alloc) flattening.flatten(allocs[s.alloc->id] = *s.alloc);
+  });
+  const StmtPtr loads = substitute(f.body, at_zero, [&](Scalar l) {
+    return expr::make_load(ctx, l->tensor, l.dtype(), flattening.flat(l->tensor, l->index));
+  });
+  f.body = rewrite(loads, [&](const StmtPtr& s) -> StmtPtr {
+    if (s->kind == StmtKind::For && at_zero.count(s->var)) return s->body[0];
+    if (s->alloc) return make_alloc(allocs.at(s->alloc->id), s->body[0]);
+    if (s->kind != StmtKind::Store) return s;
+    Stmt copy = *s;
+    copy.index = flattening.flat(s->buffer, s->index);
+    return std::make_shared<Stmt>(std::move(copy));
+  });
+  return f;
+}
+
+}  // namespace pliant::loop

@@ -1,0 +1,51 @@
+#include "lower/templates/template.h"
+
+#include "loop/pass/flatten.h"
+
+namespace pliant::lower {
+
+namespace {
+
+std::string derivation_of(const Template& t, const Space& space, const Point& point, const Work& work,
+                          const std::string& trace, expr::Context& ctx) {
+  std::string text = "// kernel " + work.function.name + "\n// template: " + t.name;
+  for (size_t k = 0; k < space.size(); ++k) {
+    text += std::string("\n// ") + space[k].name + " = " + std::to_string(point[k]) + " of";
+    for (int64_t v : space[k].domain) text += " " + std::to_string(v);
+  }
+  return text + "\n" + print(work, ctx) + "// ---- trace\n" + trace;
+}
+
+}  // namespace
+
+std::vector<loop::StmtPtr> perfect_nest(const loop::Function& f) {
+  std::vector<loop::StmtPtr> out;
+  for (loop::StmtPtr s = f.body; s->kind == loop::StmtKind::For; s = s->body[0]) out.push_back(s);
+  return out;
+}
+
+void collapse_nest(schedule::Schedule& s) {
+  const size_t depth = perfect_nest(s.function()).size();
+  for (size_t k = depth; k-- > 1;) {
+    const std::vector<schedule::LoopInfo> loops = s.loops();
+    (void)s.collapse(loops[k - 1].name, loops[k].name, "c" + std::to_string(k - 1));
+  }
+}
+
+Result<LoweredKernel> schedule_kernel(const Problem& p, const Template& t, Work work) {
+  expr::Context& ctx = p.ctx;
+  const std::optional<Space> space = t.match(work, p.target);
+  PLIANT_CHECK(space) << "template " << t.name << " does not fit " << work.function.name;
+  Point point;
+  for (const Knob& k : *space) point.push_back(k.domain.front());
+  schedule::Schedule s(work.function, ctx);
+  TRY(t.apply(s, point));
+  LoweredKernel k;
+  if (p.options.derivations) k.derivation = derivation_of(t, *space, point, work, s.trace(), ctx);
+  k.function = loop::flatten(s.function(), ctx);
+  k.args = std::move(work.args);
+  k.tasks = ctx.constant(1);
+  return k;
+}
+
+}  // namespace pliant::lower

@@ -1,0 +1,40 @@
+// Templates: ways to schedule naive functions of one form. What varies is named by knobs, whose values a tuner may choose;
+// the primitives applied are a trace, which replays on the naive function.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lower/naive/work.h"
+#include "schedule/schedule.h"
+
+namespace pliant::lower {
+
+struct Knob {
+  const char* name;
+  std::vector<int64_t> domain;  // the value that is taken without tuning comes first
+};
+using Space = std::vector<Knob>;
+using Point = std::vector<int64_t>;  // a value for each knob
+
+struct Template {
+  const char* name;
+  // The knobs for a naive function; nothing where the template does not fit it.
+  std::optional<Space> (*match)(const Work& work, const codegen::Target& target);
+  // Schedules the naive function that `s` starts from.
+  Status (*apply)(schedule::Schedule& s, const Point& point);
+};
+
+// Checks, and updates that meet: a nest that runs in its order. (serial.cc)
+extern const Template kSerial;
+
+// The loops that hold nothing but each other, from the function's body on, outermost first.
+std::vector<loop::StmtPtr> perfect_nest(const loop::Function& f);
+// Merges neighbouring loops of the perfect nest where every offset allows it, from the innermost pair outwards.
+void collapse_nest(schedule::Schedule& s);
+
+// The kernel that the template makes of a naive function it matches, at the first value of each knob. Storage is flat. It
+// has one task; `work` is the caller's to set.
+Result<LoweredKernel> schedule_kernel(const Problem& p, const Template& t, Work work);
+
+}  // namespace pliant::lower
