@@ -200,7 +200,7 @@ Maybe real_unary(ElementOp op, double v, DType t, expr::Context&) {
     case ElementOp::Abs: return real(std::fabs(v));
     case ElementOp::Floor: return real(std::floor(v));
     case ElementOp::Ceil: return real(std::ceil(v));
-    case ElementOp::Round: return real(v - std::remainder(v, 1.0));
+    case ElementOp::Round: return real(std::nearbyint(v));
     case ElementOp::Sqrt: return real(std::sqrt(v));
     default: return std::nullopt;
   }
