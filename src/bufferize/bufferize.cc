@@ -4,7 +4,7 @@
 
 namespace pliant::bufferize {
 
-Result<Bufferized> bufferize(const graph::Module& module, const codegen::Target& target, const Options& options) {
+Result<Bufferized> bufferize(const graph::Module& module, const target::Target& target, const Options& options) {
   Unit unit{module, *module.ctx, target, options, {}, {}, {}};
   unit.out.module.functions.emplace_back();
   TRY(Bufferizer(module.main(), unit).run_entry());

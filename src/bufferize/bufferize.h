@@ -24,6 +24,6 @@ struct Options {
   std::function<void(const std::string&)> remark;  // what was done in a slower way, where and why
 };
 // The module's entry, and the functions that it calls.
-Result<Bufferized> bufferize(const graph::Module& module, const codegen::Target& target, const Options& options);
+Result<Bufferized> bufferize(const graph::Module& module, const target::Target& target, const Options& options);
 
 }  // namespace pliant::bufferize

@@ -34,7 +34,7 @@ struct Storage {
 struct Unit {
   const graph::Module& module;
   expr::Context& ctx;
-  const codegen::Target& target;
+  const target::Target& target;
   const Options& options;
   Bufferized out;
   std::map<const graph::ConstantData*, uint32_t> constant_ids;
@@ -193,7 +193,7 @@ class Bufferizer {
   const graph::Function& f_;
   Unit& unit_;
   expr::Context& ctx_;
-  const codegen::Target& target_;
+  const target::Target& target_;
   const Options& options_;
   Slots slots_;
   std::vector<Storage> storage_;  // one a value

@@ -259,7 +259,7 @@ class Program {
   }
 
   bool run(const graph::Node& n, const lower::ConstantValues& constants) {
-    for (const codegen::Target& target : codegen::all_targets()) {
+    for (const target::Target& target : target::all_targets()) {
       std::string reason;
       auto low = lower::lower_loop(*f_, n, constants, ctx_, target, {}, &reason);
       if (!low.ok()) throw std::runtime_error(low.error().text());
@@ -276,7 +276,7 @@ class Program {
         auto ran = loop::interpret(k.function, ctx_, symbols, buffers);
         if (!ran.ok()) throw std::runtime_error(ran.error().text());
       });
-      if (::testing::Test::HasFailure() || !codegen::machine_runs(target)) return true;
+      if (::testing::Test::HasFailure() || !target::machine_runs(target)) return true;
       for (int level : {0, 3}) {
         codegen::Options options;
         options.opt_level = level;
@@ -418,7 +418,7 @@ std::string reason_against(const std::string& body, const std::string& symbols =
   lower::ConstantValues constants;
   std::string reason;
   const graph::Node& loop = f.value()->nodes.back();
-  auto low = lower::lower_loop(*f.value(), loop, constants, ctx, codegen::native_target(), {}, &reason);
+  auto low = lower::lower_loop(*f.value(), loop, constants, ctx, target::native_target(), {}, &reason);
   if (!low.ok()) return low.error().text();
   return low.value() ? "native" : reason.substr(reason.find("): ") + 3);
 }

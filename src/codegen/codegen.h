@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "artifact/program.h"
-#include "codegen/target.h"
 #include "loop/loop.h"
 #include "loop/shape_function.h"
+#include "target/target.h"
 
 namespace pliant::codegen {
 

@@ -149,6 +149,7 @@ class Writer {
       case loop::StmtKind::Block: break;
       case loop::StmtKind::For:
         number(static_cast<int64_t>(s.for_kind));
+        out_ += s.instruction;
         symbol(s.var);
         dim(s.extent);
         break;

@@ -82,6 +82,7 @@ class Placement {
     switch (s.for_kind) {
       case ForKind::Vector: return work * std::max(1.0, static_cast<double>(s.extent.const_value()) / kLanes);
       case ForKind::Unroll: return work * static_cast<double>(s.extent.const_value());
+      case ForKind::Tensor: return work;
       case ForKind::Parallel:
         if (s.body[0]->kind == StmtKind::For && s.body[0]->for_kind == ForKind::Parallel) return work;
         break;

@@ -29,11 +29,11 @@ int allowed_threads(int asked) {
   return std::max(1, CPU_COUNT(&set));
 }
 
-Result<const codegen::Target*> choose_target(const std::string& name) {
-  if (name == "native") return &codegen::native_target();
-  if (const codegen::Target* t = codegen::find_target(name)) return t;
+Result<const target::Target*> choose_target(const std::string& name) {
+  if (name == "native") return &target::native_target();
+  if (const target::Target* t = target::find_target(name)) return t;
   std::string known = "native";
-  for (const codegen::Target& t : codegen::all_targets()) known += ", " + t.name;
+  for (const target::Target& t : target::all_targets()) known += ", " + t.name;
   return make_error("unknown-target", "target \"" + name + "\"", "there is no such target", {"the targets are " + known});
 }
 
@@ -60,7 +60,7 @@ struct Built {
   artifact::Program program;
   std::vector<graph::ConstantPtr> constants;
 };
-Result<Built> build_program(const graph::Module& module, const codegen::Target& target, const CompileOptions& options) {
+Result<Built> build_program(const graph::Module& module, const target::Target& target, const CompileOptions& options) {
   auto progress = [&](const std::string& stage, double fraction) {
     if (options.progress) options.progress(stage, fraction);
   };
@@ -76,6 +76,7 @@ Result<Built> build_program(const graph::Module& module, const codegen::Target& 
   bufferize_options.progress = [&](double fraction) { progress("lowering", 0.1 + 0.4 * fraction); };
   bufferize::Bufferized b = TRY(bufferize::bufferize(module, target, bufferize_options));
   TRY(dump(options.dump_dir, b, *module.ctx));
+  if (!options.dump_dir.empty()) TRY(write_file(options.dump_dir + "/target.txt", target::describe(target) + "\n"));
   if (options.check_passes) check(b.module, *module.ctx);
   emit::Emitted e = TRY(emit::emit(b.module, module.source));
   progress("generating code", 0.5);
@@ -105,7 +106,7 @@ Result<std::vector<std::byte>> compile_module(const graph::Module& module, const
     return make_error("unsupported-precision", "precision \"" + options.precision + "\"", "only fp32 is supported");
   if (options.opt_level < 0 || options.opt_level > 3)
     return make_error("bad-opt-level", "opt_level " + std::to_string(options.opt_level), "optimisation levels are 0 to 3");
-  const codegen::Target* target = TRY(choose_target(options.target));
+  const target::Target* target = TRY(choose_target(options.target));
   if (!options.dump_dir.empty()) TRY(make_output_folder(options.dump_dir));
   const graph::Module optimised = TRY(run_passes(module, options));
   Built built = TRY(build_program(optimised, *target, options));

@@ -13,6 +13,7 @@ const char* name_of(ForKind k) {
     case ForKind::Parallel: return "parallel";
     case ForKind::Vector: return "vector";
     case ForKind::Unroll: return "unroll";
+    case ForKind::Tensor: return "tensor";
   }
   return "?";
 }
@@ -69,9 +70,17 @@ StmtPtr make_block(std::vector<StmtPtr> stmts) {
 }
 
 StmtPtr make_for(SymbolId var, Dim extent, ForKind kind, StmtPtr body) {
+  PLIANT_CHECK(kind != ForKind::Tensor) << "the loop of an instruction is made by make_tensor";
   PLIANT_CHECK(extent && body) << "a loop needs an extent and a body";
   return std::make_shared<Stmt>(
       Stmt{.kind = StmtKind::For, .body = {std::move(body)}, .var = var, .extent = extent, .for_kind = kind});
+}
+
+StmtPtr make_tensor(SymbolId var, Dim extent, std::string instruction, StmtPtr body) {
+  Stmt s = *make_for(var, extent, ForKind::Serial, std::move(body));
+  s.for_kind = ForKind::Tensor;
+  s.instruction = std::move(instruction);
+  return std::make_shared<Stmt>(std::move(s));
 }
 
 StmtPtr make_store(BufferId buffer, std::vector<Dim> index, Scalar value, StoreKind kind) {

@@ -1,5 +1,5 @@
-// Loop IR: what a kernel does, one scalar iteration at a time. Vectorisation, unrolling and parallelism are annotations of
-// loops; the meaning is always that of the serial scalar program, which is what loop::interpret runs.
+// Loop IR: what a kernel does, one scalar iteration at a time. Vectorisation, unrolling, parallelism and instructions are
+// annotations of loops; the meaning is always that of the serial scalar program, which is what loop::interpret runs.
 //
 // Semantics. A kernel's buffers do not overlap unless they are the same buffer. Param buffers are contiguous unless they
 // carry strides. Local and Scratch buffers are uninitialised at their Alloc. Loads and stores are in bounds; a Load under a
@@ -48,6 +48,7 @@ enum class ForKind : uint8_t {
   Parallel,  // outermost only, any number of perfectly nested ones: together they are the kernel's task grid
   Vector,    // constant extent: lanes. A body that a mask guards is an If on the vector index.
   Unroll,    // constant extent
+  Tensor,    // constant extent: the loop with all that is in it is one instruction, Stmt::instruction
 };
 
 // What a store does with the old value.
@@ -70,6 +71,7 @@ struct Stmt {
   SymbolId var = 0;
   Dim extent;  // Let: the value of `var`, which may read memory; While: null for no limit
   ForKind for_kind = ForKind::Serial;
+  std::string instruction;  // Tensor: a name of target/instruction.h, whose description the loop is
   // Store: buffer[index] = value, or buffer[index] op= value
   BufferId buffer = 0;
   std::vector<Dim> index;
@@ -85,6 +87,7 @@ struct Stmt {
 
 StmtPtr make_block(std::vector<StmtPtr> stmts);  // flattens nested blocks
 StmtPtr make_for(SymbolId var, Dim extent, ForKind kind, StmtPtr body);
+StmtPtr make_tensor(SymbolId var, Dim extent, std::string instruction, StmtPtr body);
 StmtPtr make_store(BufferId buffer, std::vector<Dim> index, Scalar value, StoreKind kind = StoreKind::Assign);
 StmtPtr make_if(Scalar cond, StmtPtr then, StmtPtr otherwise = nullptr);
 StmtPtr make_alloc(Buffer buffer, StmtPtr body);
@@ -116,8 +119,8 @@ const Buffer* find_buffer(const Function& f, BufferId id);  // params and allocs
 std::string print(const Function& f, expr::Context& ctx);
 // Parses what `print` gives; symbols that are not known to `ctx` are declared.
 Result<Function> parse(std::string_view text, expr::Context& ctx);
-// Structure: every variable and buffer in scope, ranks and dtypes agree, Vector and Unroll extents constant, Parallel only
-// outermost.
+// Structure: every variable and buffer in scope, ranks and dtypes agree, Vector, Unroll and Tensor extents constant,
+// Parallel only outermost, Tensor around serial loops and stores alone and not inside Vector.
 Status verify(const Function& f, expr::Context& ctx);
 
 // Runs the function on raw memory: the oracle for code generation. `symbols` binds the free symbols; `buffers[i]` is the

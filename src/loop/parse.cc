@@ -94,8 +94,10 @@ class Parser {
 
   Result<StmtPtr> for_loop() {
     ForKind kind = ForKind::Serial;
-    for (ForKind k : {ForKind::Serial, ForKind::Parallel, ForKind::Vector, ForKind::Unroll})
+    for (ForKind k : {ForKind::Serial, ForKind::Parallel, ForKind::Vector, ForKind::Unroll, ForKind::Tensor})
       if (in_.lex.accept(name_of(k))) kind = k;
+    std::string instruction;
+    if (kind == ForKind::Tensor) instruction = TRY(in_.name());
     std::string var = TRY(in_.name());
     TRY(in_.expect("in"));
     Dim extent = TRY(in_.dim());
@@ -103,6 +105,7 @@ class Parser {
     SymbolId id = known ? *known : *ctx_.index_symbol(var, extent).as_symbol();
     TRY(in_.expect("{"));
     StmtPtr body = TRY(statements());
+    if (kind == ForKind::Tensor) return make_tensor(id, extent, std::move(instruction), std::move(body));
     return make_for(id, extent, kind, std::move(body));
   }
 

@@ -3,6 +3,7 @@
 //   kernel matmul(%a: f32[m, k] const, %c: f32[m, n] strides [ld, 1] out) {
 //     fault "row {0} is out of bounds"
 //     for parallel i in m {
+//       for tensor dot4 v in 16 { … }
 //       for vector j in 16 {
 //         let t0 = %a[i, j] * 2f32
 //         %c[i, j] += exp(t0) + t0
@@ -96,6 +97,7 @@ class Printer {
       case StmtKind::Block: break;
       case StmtKind::For: {
         std::string kind = s->for_kind == ForKind::Serial ? "" : std::string(name_of(s->for_kind)) + " ";
+        if (s->for_kind == ForKind::Tensor) kind += quote_name(s->instruction) + " ";
         line(depth, "for " + kind + quote_name(ctx_.info(s->var).name) + " in " + expr_.dim(s->extent) + " {");
         braces(s->body[0], depth);
         out_ += "\n";

@@ -1,5 +1,6 @@
 #include <map>
 #include <set>
+#include <utility>
 
 #include "loop/loop.h"
 #include "loop/walk.h"
@@ -114,7 +115,7 @@ class Verifier {
   void for_loop(const Stmt& s, bool outermost) {
     const std::string& name = ctx_.info(s.var).name;
     dim(s.extent);
-    bool constant = s.for_kind == ForKind::Vector || s.for_kind == ForKind::Unroll;
+    bool constant = s.for_kind == ForKind::Vector || s.for_kind == ForKind::Unroll || s.for_kind == ForKind::Tensor;
     if (constant && !s.extent.is_const())
       report(std::string(name_of(s.for_kind)) + " loop " + name + " has an extent that is not constant");
     if (s.for_kind == ForKind::Parallel) {
@@ -125,7 +126,22 @@ class Verifier {
         report("the extent of parallel loop " + name + " reads memory");
     }
     bounded(s);
+    if (s.for_kind == ForKind::Tensor) instruction(s);
+    const bool in_vector = std::exchange(in_vector_, in_vector_ || s.for_kind == ForKind::Vector);
     variable(s, outermost && s.for_kind == ForKind::Parallel);
+    in_vector_ = in_vector;
+  }
+
+  // What the instruction computes is not known here.
+  void instruction(const Stmt& s) {
+    const std::string what = "instruction " + s.instruction + " of loop " + ctx_.info(s.var).name;
+    if (in_vector_) report(what + " is inside a vector loop");
+    for (const StmtPtr& child : s.body)
+      for_each(child, [&](const Stmt& inner) {
+        const bool serial = inner.kind == StmtKind::For && inner.for_kind == ForKind::Serial;
+        if (!serial && inner.kind != StmtKind::Store && inner.kind != StmtKind::Block)
+          report(what + " holds more than serial loops and stores");
+      });
   }
 
   // The condition sees the variable: before the first iteration it is 0, after the last the number of iterations.
@@ -159,6 +175,7 @@ class Verifier {
   expr::Context& ctx_;
   Error error_;
   std::set<SymbolId> loop_vars_, active_;
+  bool in_vector_ = false;
   std::map<BufferId, const Buffer*> buffers_;
 };
 

@@ -91,16 +91,18 @@ std::optional<ByteWeights> byte_weights(const Problem& p, const StageList& list,
 
   // Where each element lies among the bytes of one point of the axes.
   std::vector<int64_t> shape = outer, strides(inner.size());
-  int64_t bytes = kQuad;
+  int64_t bytes = kWordBytes;
   for (size_t i = inner.size(); i-- > 0;) {
     strides[i] = bytes;
-    bytes *= i == f.tap ? (inner[i] + kQuad - 1) / kQuad : inner[i];
+    bytes *= i == f.tap ? (inner[i] + kWordBytes - 1) / kWordBytes : inner[i];
   }
-  for (size_t i = 0; i < inner.size(); ++i) shape.push_back(i == f.tap ? (inner[i] + kQuad - 1) / kQuad : inner[i]);
-  const std::vector<int64_t> place = at_points(
-      inner, [&](size_t i, int64_t k) { return i == f.tap ? k / kQuad * strides[i] + k % kQuad : k * strides[i]; });
+  for (size_t i = 0; i < inner.size(); ++i)
+    shape.push_back(i == f.tap ? (inner[i] + kWordBytes - 1) / kWordBytes : inner[i]);
+  const std::vector<int64_t> place = at_points(inner, [&](size_t i, int64_t k) {
+    return i == f.tap ? k / kWordBytes * strides[i] + k % kWordBytes : k * strides[i];
+  });
 
-  auto [quads, quad_bytes] = graph::make_blank_constant(DType::I32, shape);
+  auto [words, word_bytes] = graph::make_blank_constant(DType::I32, shape);
   auto [totals, total_bytes] = graph::make_blank_constant(DType::I32, outer);
   auto [offsets, offset_bytes] = graph::make_blank_constant(DType::I32, outer);
   auto *total = reinterpret_cast<uint32_t*>(total_bytes), *offset = reinterpret_cast<uint32_t*>(offset_bytes);
@@ -121,10 +123,10 @@ std::optional<ByteWeights> byte_weights(const Problem& p, const StageList& list,
     has_offsets = has_offsets || off != 0;
     total[o] = sum;
     offset[o] = static_cast<uint32_t>(off);
-    std::byte* to = quad_bytes + static_cast<int64_t>(o) * bytes;
+    std::byte* to = word_bytes + static_cast<int64_t>(o) * bytes;
     for (size_t k = 0; k < w.size(); ++k) to[place[k]] = static_cast<std::byte>(w[k] - off);
   }
-  out.quads = quads;
+  out.words = words;
   out.totals = totals;
   if (has_offsets) out.offsets = offsets;
   return out;

@@ -32,7 +32,7 @@ Result<LoweredNode> RegionLowering::lower_chain(std::span<const Node> nodes, con
 
 Result<std::optional<LoweredNode>> lower_chain(const graph::Function& f, std::span<const Node> nodes,
                                                const std::vector<ValueId>& outputs, const ConstantValues& constants,
-                                               expr::Context& ctx, const codegen::Target& target, const Options& options) {
+                                               expr::Context& ctx, const target::Target& target, const Options& options) {
   Result<LoweredNode> low = RegionLowering(f, constants, ctx, target, options).lower_chain(nodes, outputs);
   if (low.ok()) return std::optional<LoweredNode>(low.take());
   if (low.error().diagnostics[0].id != RegionLowering::kNotNative) return low.error();

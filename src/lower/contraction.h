@@ -17,8 +17,8 @@ Status lower_product(const Problem& p, const StageList& list, const Stage& s, co
 // What one step of the reduction adds: a product, or those of the parts of two i32.
 enum class Step : uint8_t {
   Product,
-  Pair,  // of i16 (expr/pair.h)
-  Quad,  // of bytes, those of a unsigned and those of b signed (expr/quad.h)
+  Dot2,  // of i16, packed (expr/packed.h)
+  Dot4,  // of bytes, packed, those of a unsigned and those of b signed
 };
 // The same where the second factor is made of constants of known sizes.
 bool is_packed_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e);

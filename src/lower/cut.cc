@@ -70,7 +70,7 @@ class Assumption {
 
 }  // namespace
 
-std::optional<Cut> find_cut(expr::Context& ctx, const codegen::Target& target, const std::vector<Scalar>& scalars,
+std::optional<Cut> find_cut(expr::Context& ctx, const target::Target& target, const std::vector<Scalar>& scalars,
                             const Loop& l) {
   constexpr int64_t kMostCost = 24;
   int64_t cost = 0;

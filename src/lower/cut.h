@@ -17,7 +17,7 @@ struct Cut {
 // The first condition of `scalars` that compares the position along `l` with what does not change along it; nothing where
 // there is none, or where leaving out a selection is not worth bodies of its own: an element costs much, or the target
 // selects with masks. The cut is at -1 to one past the extent.
-std::optional<Cut> find_cut(expr::Context& ctx, const codegen::Target& target, const std::vector<Scalar>& scalars,
+std::optional<Cut> find_cut(expr::Context& ctx, const target::Target& target, const std::vector<Scalar>& scalars,
                             const Loop& l);
 // `s` where the condition is known.
 Scalar assume(Scalar s, Scalar condition, bool holds);

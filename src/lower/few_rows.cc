@@ -244,7 +244,7 @@ Runs runs_of(expr::Context& ctx, const Factors& f) {
   return Runs::Neither;
 }
 
-Dim few_rows(expr::Context& ctx, const codegen::Target& target, const Factors& f) {
+Dim few_rows(expr::Context& ctx, const target::Target& target, const Factors& f) {
   const int64_t least = target.vector_registers >= 32 ? 6 : 4;
   if (runs_of(ctx, f) != Runs::AlongReduction) return ctx.constant(least);
   // The longer the sums, the less it matters that their lanes are added one by one at the end.

@@ -13,7 +13,7 @@ Runs runs_of(expr::Context& ctx, const Factors& f);
 bool is_matrix(expr::Context& ctx, const Factors& f);
 
 // The most rows that are few on this machine: with more, a tile that b is laid out anew for is faster.
-Dim few_rows(expr::Context& ctx, const codegen::Target& target, const Factors& f);
+Dim few_rows(expr::Context& ctx, const target::Target& target, const Factors& f);
 // Whether `lower_few_rows` can do it: b runs in memory, and a alongside where b runs along the reduction; every row is of
 // one matrix.
 bool can_take_few_rows(expr::Context& ctx, const Factors& f);

@@ -257,7 +257,7 @@ StmtPtr make_plan(expr::Context& ctx, loop::BufferId memory, Dim samples, bool p
   return loop::make_block(std::move(seq));
 }
 
-TableGrid make_tables(expr::Context& ctx, const codegen::Target& target, DType t, loop::BufferId tables, Dim samples,
+TableGrid make_tables(expr::Context& ctx, const target::Target& target, DType t, loop::BufferId tables, Dim samples,
                       Dim most, const std::function<StmtPtr(const std::function<StmtPtr(const FourierPlan&)>&)>& with) {
   const Dim chunks = expr::ceildiv(most, kChunk), chunk = ctx.index_symbol("chunk", chunks), begin = chunk * kChunk;
   const int64_t lanes = target.vector_bytes / byte_size(DType::F64);

@@ -48,7 +48,7 @@ struct TableGrid {
   Loop chunks;
   loop::StmtPtr body;
 };
-TableGrid make_tables(expr::Context& ctx, const codegen::Target& target, DType t, loop::BufferId tables, Dim samples,
+TableGrid make_tables(expr::Context& ctx, const target::Target& target, DType t, loop::BufferId tables, Dim samples,
                       Dim most,
                       const std::function<loop::StmtPtr(const std::function<loop::StmtPtr(const FourierPlan&)>&)>& with);
 // All tables of a plan of constants.

@@ -96,7 +96,7 @@ StmtPtr vectors_again(expr::Context& ctx, Dim count, int64_t lanes, const std::f
 
 }  // namespace
 
-FourierSteps::FourierSteps(expr::Context& ctx, const codegen::Target& target, DType work, const FourierPlan& plan,
+FourierSteps::FourierSteps(expr::Context& ctx, const target::Target& target, DType work, const FourierPlan& plan,
                            loop::BufferId z, loop::BufferId tables)
     : ctx_(ctx), work_(work), plan_(plan), z_(z), tables_(tables), lanes_(target.vector_bytes / byte_size(work)) {}
 

@@ -18,7 +18,7 @@ Scalar real_constant(expr::Context& ctx, DType t, double v);
 class FourierSteps {
  public:
   // `work` is the type of z and of the tables.
-  FourierSteps(expr::Context& ctx, const codegen::Target& target, DType work, const FourierPlan& plan, loop::BufferId z,
+  FourierSteps(expr::Context& ctx, const target::Target& target, DType work, const FourierPlan& plan, loop::BufferId z,
                loop::BufferId tables);
   Complex at(Dim half, Dim element) const;
   loop::StmtPtr put(Dim half, Dim element, Complex v) const;

@@ -116,7 +116,7 @@ Result<LoweredNode> RegionLowering::lower_outermost(const Node& n) {
 }
 
 Result<std::optional<LoweredNode>> lower_loop(const graph::Function& f, const Node& node, const ConstantValues& constants,
-                                              expr::Context& ctx, const codegen::Target& target, const Options& options,
+                                              expr::Context& ctx, const target::Target& target, const Options& options,
                                               std::string* reason) {
   Result<LoweredNode> low = RegionLowering(f, constants, ctx, target, options).lower_outermost(node);
   if (low.ok()) return std::optional<LoweredNode>(low.take());

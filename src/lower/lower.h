@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "codegen/target.h"
 #include "graph/graph.h"
 #include "loop/loop.h"
 #include "ops/op.h"
+#include "target/target.h"
 #include "te/te.h"
 
 namespace pliant::lower {
@@ -56,7 +56,7 @@ struct LoweredNode {
 struct Problem {
   expr::Context& ctx;
   te::Builder& te;  // made the inputs and outputs; strategies may add stages
-  const codegen::Target& target;
+  const target::Target& target;
   const Options& options;
   const graph::Function& function;
   const graph::Node& node;
@@ -80,20 +80,20 @@ struct ConstantValues {
   std::vector<graph::ConstantPtr> by_value;  // indexed by value id
 };
 Result<LoweredNode> lower_node(const graph::Function& f, const graph::Node& node, const ConstantValues& constants,
-                               expr::Context& ctx, const codegen::Target& target, const Options& options);
+                               expr::Context& ctx, const target::Target& target, const Options& options);
 // The node as one kernel of one task that does nothing clever: what lower_node's kernels are measured against.
 Result<LoweredNode> naive_node(const graph::Function& f, const graph::Node& node, const ConstantValues& constants,
-                               expr::Context& ctx, const codegen::Target& target, const Options& options);
+                               expr::Context& ctx, const target::Target& target, const Options& options);
 // Lowers a core.loop whose body has loop IR throughout to one kernel that runs the whole loop. Nothing when that is not
 // possible; `reason` then gets why. The node is as `lower_node` gets it: nodes of the body may be fused groups.
 Result<std::optional<LoweredNode>> lower_loop(const graph::Function& f, const graph::Node& node,
                                               const ConstantValues& constants, expr::Context& ctx,
-                                              const codegen::Target& target, const Options& options,
+                                              const target::Target& target, const Options& options,
                                               std::string* reason = nullptr);
 // Lowers nodes in a row, none of them structured, to one kernel of one task. `outputs`: the values that others use, none of
 // them a view (lower/view.h). Nothing where a temporary has no bound.
 Result<std::optional<LoweredNode>> lower_chain(const graph::Function& f, std::span<const graph::Node> nodes,
                                                const std::vector<graph::ValueId>& outputs, const ConstantValues& constants,
-                                               expr::Context& ctx, const codegen::Target& target, const Options& options);
+                                               expr::Context& ctx, const target::Target& target, const Options& options);
 
 }  // namespace pliant::lower

@@ -58,7 +58,7 @@ int64_t width_of(const Nest& nest) {
 int64_t chunk_of(const Nest& nest) { return kChunkBytes / std::min<int64_t>(4, width_of(nest)); }
 
 // Lanes of the vector loop. Long loops in bytes or 16-bit integers alone fill whole vectors; halves are computed in f32.
-int64_t lanes_of(expr::Context& ctx, const codegen::Target& target, const Nest& nest) {
+int64_t lanes_of(expr::Context& ctx, const target::Target& target, const Nest& nest) {
   int64_t lanes = lanes_for(target, nest.scalars);
   // Two registers at a time through the long chains of a function: one works while the other waits for results.
   const bool waits = std::any_of(nest.scalars.begin(), nest.scalars.end(), [](Scalar s) { return has_function(s); });
@@ -175,7 +175,7 @@ loop::StmtPtr make_turns(expr::Context& ctx, const Nest& nest, const std::vector
 }
 
 // Tasks of the outer loops, and of chunks of a long innermost one, which is the vector loop.
-TaskGrid make_rows_of_vectors(expr::Context& ctx, const codegen::Target& target, const Nest& nest, const Group& group,
+TaskGrid make_rows_of_vectors(expr::Context& ctx, const target::Target& target, const Nest& nest, const Group& group,
                               int64_t lanes) {
   const Tail tail = tail_for(target, nest.scalars);
   TaskGrid grid{nest.loops, {}};

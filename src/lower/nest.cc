@@ -116,7 +116,7 @@ std::optional<int64_t> const_upper(expr::Context& ctx, Dim d) {
   return r.hi;
 }
 
-int64_t lanes_for(const codegen::Target& target, const std::vector<Scalar>& scalars) {
+int64_t lanes_for(const target::Target& target, const std::vector<Scalar>& scalars) {
   int64_t w = 4;
   for (Scalar s : scalars)
     for_each_scalar(s, [&](Scalar t) {
@@ -163,7 +163,7 @@ loop::Function KernelBuilder::finish(loop::StmtPtr body) {
   return std::move(f_);
 }
 
-Tail tail_for(const codegen::Target& target, const std::vector<Scalar>& scalars) {
+Tail tail_for(const target::Target& target, const std::vector<Scalar>& scalars) {
   constexpr int64_t kMostCost = 16;  // of an element, which the tail has as often as lanes are halved
   if (target.masked_memory) return Tail::Masked;
   int64_t cost = 0;

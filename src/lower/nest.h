@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "codegen/target.h"
 #include "graph/graph.h"
 #include "loop/loop.h"
+#include "target/target.h"
 #include "te/cost.h"
 #include "te/te.h"
 
@@ -54,7 +54,7 @@ using te::for_each_scalar;
 using te::is_costly;
 
 // Lanes of a vector loop over elements of the widest type that `s` computes in.
-int64_t lanes_for(const codegen::Target& target, const std::vector<Scalar>& scalars);
+int64_t lanes_for(const target::Target& target, const std::vector<Scalar>& scalars);
 
 // A function under construction: parameters by tensor id, in order of first use. They have one axis each where storage is
 // flat.
@@ -80,7 +80,7 @@ class KernelBuilder {
 // masked memory of small elements take apart less.
 enum class Tail { Masked, Halving };
 // The better one for storing `scalars`.
-Tail tail_for(const codegen::Target& target, const std::vector<Scalar>& scalars);
+Tail tail_for(const target::Target& target, const std::vector<Scalar>& scalars);
 // `for v in extent`, as a main part of whole vectors and a tail: body(v) builds the statement for the element index v inside
 // a Vector loop, the tail's already under its mask.
 loop::StmtPtr make_vector_loop(expr::Context& ctx, Dim extent, int64_t lanes, const std::function<loop::StmtPtr(Dim)>& body,

@@ -40,7 +40,7 @@ void check(const graph::Function& f, expr::Context& ctx, const Sizes& sizes, con
            const std::vector<te::Array>& expected, const char* target, std::string* derivations = nullptr) {
   InterpretedNodes nodes(f, ctx, sizes);
   for (size_t i = 0; i < params.size(); ++i) nodes.memory(f.params[i]) = params[i];
-  const codegen::Target* t = codegen::find_target(target);
+  const target::Target* t = target::find_target(target);
   const Options options{.derivations = true};
   const auto lower = [&](const graph::Node& n, const ConstantValues& constants) {
     return t ? lower_node(f, n, constants, ctx, *t, options)

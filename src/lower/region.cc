@@ -32,7 +32,7 @@ loop::StmtPtr Block::finish() const {
 }
 
 RegionLowering::RegionLowering(const graph::Function& f, const ConstantValues& constants, expr::Context& ctx,
-                               const codegen::Target& target, const Options& options)
+                               const target::Target& target, const Options& options)
     : f_(f),
       constants_(constants),
       ctx_(ctx),

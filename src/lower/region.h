@@ -45,8 +45,8 @@ constexpr int64_t kUnrolledVectors = 8;
 
 class RegionLowering {
  public:
-  RegionLowering(const graph::Function& f, const ConstantValues& constants, expr::Context& ctx,
-                 const codegen::Target& target, const Options& options);
+  RegionLowering(const graph::Function& f, const ConstantValues& constants, expr::Context& ctx, const target::Target& target,
+                 const Options& options);
 
   // What stops a region from being lowered is an error of this id.
   static constexpr const char* kNotNative = "loop-not-native";
@@ -156,7 +156,7 @@ class RegionLowering {
   const graph::Function& f_;
   ConstantValues constants_;
   expr::Context& ctx_;
-  const codegen::Target& target_;
+  const target::Target& target_;
   const Options& options_;
   std::vector<loop::Buffer> params_;
   std::vector<KernelArg> args_;

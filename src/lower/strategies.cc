@@ -3,10 +3,10 @@
 
 #include "lower/checks.h"
 #include "lower/contraction.h"
+#include "lower/dot2.h"
+#include "lower/dot4.h"
 #include "lower/fourier.h"
-#include "lower/pairs.h"
 #include "lower/phases.h"
-#include "lower/quads.h"
 #include "lower/row.h"
 #include "lower/separable.h"
 #include "lower/stage_kernels.h"
@@ -111,8 +111,8 @@ Result<LoweredNode> lower_reduction(const Problem& p, const StageList& list) {
 const std::vector<Strategy>& all_strategies() {
   static const std::vector<Strategy> table = {
       {"fourier", has_fourier, lower_fourier},
-      {"quads", has_quads, lower_quads},
-      {"pairs", has_pairs, lower_pairs},
+      {"dot4", has_dot4, lower_dot4},
+      {"dot2", has_dot2, lower_dot2},
       {"phases", has_phases, lower_phases},
       {"contraction", [](const Problem& p, const StageList& l) { return find_contraction(p, l).has_value(); },
        [](const Problem& p, const StageList& l) { return lower_contraction(p, l, *find_contraction(p, l)); }},
@@ -159,7 +159,7 @@ Result<LoweredKernel> lower_map_check(const Problem& p, const ops::Defined& d, s
 
 // The node as tensor expressions, given to `lower`.
 Result<LoweredNode> with_problem(const graph::Function& f, const graph::Node& node, const ConstantValues& constants,
-                                 expr::Context& ctx, const codegen::Target& target, const Options& options,
+                                 expr::Context& ctx, const target::Target& target, const Options& options,
                                  const std::function<Result<LoweredNode>(Problem& p, const ops::Defined& d)>& lower) {
   te::Builder builder(ctx);
   const ops::Defined d = TRY(ops::define(f, node, builder));
@@ -171,7 +171,7 @@ Result<LoweredNode> with_problem(const graph::Function& f, const graph::Node& no
 }  // namespace
 
 Result<LoweredNode> lower_node(const graph::Function& f, const graph::Node& node, const ConstantValues& constants,
-                               expr::Context& ctx, const codegen::Target& target, const Options& options) {
+                               expr::Context& ctx, const target::Target& target, const Options& options) {
   return with_problem(
       f, node, constants, ctx, target, options, [&](Problem& p, const ops::Defined& d) -> Result<LoweredNode> {
         std::vector<LoweredKernel> checks;
@@ -190,7 +190,7 @@ Result<LoweredNode> lower_node(const graph::Function& f, const graph::Node& node
 }
 
 Result<LoweredNode> naive_node(const graph::Function& f, const graph::Node& node, const ConstantValues& constants,
-                               expr::Context& ctx, const codegen::Target& target, const Options& options) {
+                               expr::Context& ctx, const target::Target& target, const Options& options) {
   return with_problem(
       f, node, constants, ctx, target, options, [&](Problem& p, const ops::Defined& d) -> Result<LoweredNode> {
         Work work = make_work(p, make_stages(p), d.checks);

@@ -59,7 +59,7 @@ namespace {
 
 class Strided {
  public:
-  Strided(expr::Context& ctx, const codegen::Target& target, const FlatMap& map, Dim step)
+  Strided(expr::Context& ctx, const target::Target& target, const FlatMap& map, Dim step)
       : ctx_(ctx), target_(target), map_(map), step_(step), column_(map.nest.loops.back()) {}
   TaskGrid make();
 
@@ -71,7 +71,7 @@ class Strided {
   Scalar rows_follow(const std::vector<Scalar>& values) const;
 
   expr::Context& ctx_;
-  const codegen::Target& target_;
+  const target::Target& target_;
   const FlatMap& map_;
   const Dim step_;
   const Loop column_;
@@ -161,7 +161,7 @@ TaskGrid Strided::make() {
 
 }  // namespace
 
-TaskGrid make_strided(expr::Context& ctx, const codegen::Target& target, const FlatMap& map, Dim step) {
+TaskGrid make_strided(expr::Context& ctx, const target::Target& target, const FlatMap& map, Dim step) {
   return Strided(ctx, target, map, step).make();
 }
 

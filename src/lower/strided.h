@@ -2,8 +2,8 @@
 #pragma once
 #include <optional>
 
-#include "codegen/target.h"
 #include "lower/transpose.h"
+#include "target/target.h"
 
 namespace pliant::lower {
 
@@ -11,7 +11,7 @@ namespace pliant::lower {
 // where there is none.
 std::optional<Dim> find_strided(expr::Context& ctx, const FlatMap& map);
 // For small steps vectors are loaded whole and picked apart, and a step of 1 is a copy; other steps gather.
-TaskGrid make_strided(expr::Context& ctx, const codegen::Target& target, const FlatMap& map, Dim step);
+TaskGrid make_strided(expr::Context& ctx, const target::Target& target, const FlatMap& map, Dim step);
 
 // The iterations of `row` that one task runs, so many that short rows of `columns` elements make a task together. The loop
 // over the blocks is appended to `parallel`.

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 
-#include "expr/pair.h"
-#include "expr/quad.h"
 #include "loop/walk.h"
 #include "lower/few_rows.h"
 #include "lower/long_sum.h"
 #include "lower/register_block.h"
+#include "target/match.h"
 
 namespace pliant::lower {
 
@@ -160,8 +159,8 @@ loop::StmtPtr fill_panel(const Tiler& t) {
 
 Scalar step_of(const Tiler& t, Scalar a, Scalar b) {
   switch (t.f.step) {
-    case Step::Pair: return expr::pair_product(a, b);
-    case Step::Quad: return expr::quad_product(a, b);
+    case Step::Dot2: return target::lane_term(*target::find_instruction("dot2"), a, b);
+    case Step::Dot4: return target::lane_term(*target::find_instruction("dot4"), a, b);
     case Step::Product: break;
   }
   return expr::make_cast(t.sum.accumulate, a) * expr::make_cast(t.sum.accumulate, b);

@@ -48,7 +48,7 @@ bool uses_loop(const Nest& nest, Dim d) {
 
 class Blocks {
  public:
-  Blocks(expr::Context& ctx, const codegen::Target& target, const FlatMap& map, const Transposed& t)
+  Blocks(expr::Context& ctx, const target::Target& target, const FlatMap& map, const Transposed& t)
       : ctx_(ctx), target_(target), map_(map), t_(t), r_(map.nest.loops[t.row]), c_(map.nest.loops.back()) {}
   TaskGrid make();
 
@@ -83,7 +83,7 @@ class Blocks {
   bool masks_are_cheap() const;
 
   expr::Context& ctx_;
-  const codegen::Target& target_;
+  const target::Target& target_;
   const FlatMap& map_;
   const Transposed& t_;
   const Loop r_, c_;
@@ -273,7 +273,7 @@ TaskGrid Blocks::make() {
 
 }  // namespace
 
-std::optional<Transposed> find_transposed(expr::Context& ctx, const codegen::Target& target, const FlatMap& map,
+std::optional<Transposed> find_transposed(expr::Context& ctx, const target::Target& target, const FlatMap& map,
                                           const std::function<Dim(expr::TensorId)>& elements) {
   const Nest& nest = map.nest;
   if (nest.loops.size() < 2) return std::nullopt;
@@ -316,7 +316,7 @@ std::optional<Transposed> find_transposed(expr::Context& ctx, const codegen::Tar
   return *best;
 }
 
-TaskGrid make_transposed(expr::Context& ctx, const codegen::Target& target, const FlatMap& map, const Transposed& t) {
+TaskGrid make_transposed(expr::Context& ctx, const target::Target& target, const FlatMap& map, const Transposed& t) {
   return Blocks(ctx, target, map, t).make();
 }
 

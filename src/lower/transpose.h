@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include "codegen/target.h"
 #include "lower/nest.h"
+#include "target/target.h"
 
 namespace pliant::lower {
 
@@ -28,8 +28,8 @@ struct Transposed {
   Dim step;                   // what they have along the last loop
   int64_t lanes = 0;          // blocks are lanes by lanes
 };
-std::optional<Transposed> find_transposed(expr::Context& ctx, const codegen::Target& target, const FlatMap& map,
+std::optional<Transposed> find_transposed(expr::Context& ctx, const target::Target& target, const FlatMap& map,
                                           const std::function<Dim(expr::TensorId)>& elements);
-TaskGrid make_transposed(expr::Context& ctx, const codegen::Target& target, const FlatMap& map, const Transposed& t);
+TaskGrid make_transposed(expr::Context& ctx, const target::Target& target, const FlatMap& map, const Transposed& t);
 
 }  // namespace pliant::lower

@@ -3,10 +3,10 @@
 #include <cstring>
 #include <new>
 
-#include "runtime/cpu.h"
+#include "machine/cores.h"
+#include "machine/cpu.h"
 #include "runtime/error.h"
 #include "runtime/lists.h"
-#include "runtime/machine.h"
 #include "runtime/model.h"
 #include "runtime/vm.h"
 
@@ -233,8 +233,8 @@ void pliant_cancel(pliant_model* model) {
 }
 
 int32_t pliant_cpu_has(const char* feature) {
-  return feature != nullptr ? static_cast<int32_t>(pliant::runtime::cpu_has(feature)) : -1;
+  return feature != nullptr ? static_cast<int32_t>(pliant::machine::cpu_has(feature)) : -1;
 }
-int32_t pliant_default_threads(void) { return pliant::runtime::default_threads(); }
+int32_t pliant_default_threads(void) { return pliant::machine::default_threads(); }
 
 }  // extern "C"

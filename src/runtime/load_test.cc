@@ -8,9 +8,7 @@
 #include <random>
 
 #include "artifact/file.h"
-#include "runtime/cpu.h"
 #include "runtime/fixture_test.h"
-#include "runtime/machine.h"
 
 namespace pliant::runtime::fixture {
 namespace {
@@ -159,19 +157,6 @@ TEST(load, refuses_functions_it_does_not_have) {
   file = file_of(p);
   EXPECT_EQ(pliant_load_memory(file.data(), file.size(), nullptr, &model), PLIANT_BAD_ARTIFACT);
   EXPECT_STREQ(pliant_last_error(), "the artifact calls the function \"compress\" with the wrong number of arguments");
-}
-
-TEST(cpu, agrees_with_the_compiler) {
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  EXPECT_EQ(cpu_has("avx2"), __builtin_cpu_supports("avx2") ? CpuHas::Yes : CpuHas::No);
-  EXPECT_EQ(cpu_has("fma"), __builtin_cpu_supports("fma") ? CpuHas::Yes : CpuHas::No);
-  EXPECT_EQ(cpu_has("avx512f"), __builtin_cpu_supports("avx512f") ? CpuHas::Yes : CpuHas::No);
-  EXPECT_EQ(cpu_has("avx512vl"), __builtin_cpu_supports("avx512vl") ? CpuHas::Yes : CpuHas::No);
-  EXPECT_EQ(cpu_has("sse2"), CpuHas::Yes);
-#endif
-  EXPECT_EQ(cpu_has("nothing"), CpuHas::Unknown);
-  EXPECT_GE(default_threads(), 1);
 }
 
 }  // namespace

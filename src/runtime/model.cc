@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "artifact/verify_code.h"
-#include "runtime/cpu.h"
-#include "runtime/machine.h"
+#include "machine/cores.h"
+#include "machine/cpu.h"
 
 namespace pliant::runtime {
 namespace {
@@ -18,8 +18,8 @@ using artifact::Program;
 pliant_status choose_variant(const artifact::FileView& view, size_t& chosen) {
   std::string missing;
   for (size_t i = 0; i < view.variants.size(); ++i) {
-    const std::string lacks = missing_features(view.variants[i].features);
-    if (lacks.empty() && enable_features(view.variants[i].features)) {
+    const std::string lacks = machine::missing_features(view.variants[i].features);
+    if (lacks.empty() && machine::enable_features(view.variants[i].features)) {
       chosen = i;
       return PLIANT_OK;
     }
@@ -178,7 +178,7 @@ uint64_t Model::idle_arena_bytes() const {
 bool is_chosen(uint64_t bytes) { return bytes >= (1u << 20) && bytes <= (256u << 20); }
 
 pliant_status load_model(std::span<const std::byte> bytes, Mapping file, const LoadOptions& options, Model& model) {
-  const int threads = std::min(options.threads > 0 ? options.threads : default_threads(), 1024);
+  const int threads = std::min(options.threads > 0 ? options.threads : machine::default_threads(), 1024);
   artifact::FileView view;
   std::string error;
   if (!artifact::open_file(bytes, {options.check_digest, threads}, view, error))

@@ -34,7 +34,14 @@ Result<StmtPtr> Edit::find_loop(std::string_view name) const {
       if (!found) self(self, child);
   };
   if (var) search(search, function.body);
-  if (found) return found;
+  if (found) {
+    std::vector<StmtPtr> nest = enclosing(found);
+    nest.push_back(found);
+    for (const StmtPtr& s : nest)
+      if (s->kind == StmtKind::For && s->for_kind == ForKind::Tensor)
+        return refuse("loop " + name_of(s->var) + " is the instruction " + s->instruction);
+    return found;
+  }
   std::string known;
   for (const LoopInfo& l : schedule_.loops()) known += (known.empty() ? "" : ", ") + l.name;
   return refuse("there is no loop " + std::string(name) + "; the loops are " + known);
@@ -271,6 +278,7 @@ Status Edit::commit() {
     // A primitive checks all that it can break, except that annotations may come in an order that does not fit.
     return refuse("the result would be malformed: " + verified.error().diagnostics[0].message);
   }
+  TRY(check_instructions(*this));
   std::set<SymbolId> bound;
   std::set<BufferId> declared;
   for (const Buffer& b : function.params) declared.insert(b.id);

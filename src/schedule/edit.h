@@ -80,6 +80,8 @@ class Edit {
 
 // Refuses unless loop `in` is all that loop `out` holds and the two may run as one.
 Status check_fusable(const Edit& e, const StmtPtr& out, const StmtPtr& in);
+// Refuses where a nest is no longer the instruction that it was made.
+Status check_instructions(const Edit& e);
 
 // `words` joined by spaces, names quoted where they need it.
 std::string trace_line(const std::vector<std::string>& words);

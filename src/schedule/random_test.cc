@@ -16,7 +16,7 @@ class Generator {
  public:
   explicit Generator(uint64_t seed) : random_(seed) {
     int64_t plan = pick(0, 9);
-    plan_ = plan == 0 ? Plan::Tile : plan == 1 ? Plan::Lanes : Plan::Free;
+    plan_ = plan == 0 ? Plan::Tile : plan == 1 ? Plan::Lanes : plan == 2 ? Plan::Dots : Plan::Free;
   }
   int64_t pick(int64_t lo, int64_t hi) { return std::uniform_int_distribution<int64_t>(lo, hi)(random_); }
   template <class T>
@@ -28,6 +28,7 @@ class Generator {
   std::string kernel() {
     if (plan_ == Plan::Tile) return matmul(true, false);
     if (plan_ == Plan::Lanes) return row_sums();
+    if (plan_ == Plan::Dots) return dots();
     switch (pick(0, 9)) {
       case 7: return layers();
       case 0: return matmul(pick(0, 2), pick(0, 1));
@@ -42,9 +43,13 @@ class Generator {
   }
 
   std::string step(const Schedule& s);
-  // The beginning of a register-tiled kernel or of a reduction in lanes, which few random traces find.
+  // The beginning of a register-tiled kernel, of a reduction in lanes or of one of instructions, which few random traces
+  // find.
   std::vector<std::string> recipe() {
     if (plan_ == Plan::Free) return {};
+    if (plan_ == Plan::Dots)
+      return {pick(0, 1) ? "split i 2 -> io ii" : "reorder o i", pick(0, 1) ? "cache_write c at i -> t local" : "mask i",
+              pick(0, 3) ? "tensorize v " + instruction_ : "tensorize v fma_f32"};
     if (plan_ == Plan::Lanes)
       return {"split j " + std::to_string(pick(1, 9)) + " -> jo ji",
               "rfactor ji at " + std::string(pick(0, 1) ? "jo" : "ji") + " -> part local", "vectorize part.in",
@@ -138,8 +143,33 @@ class Generator {
            (guard.empty() ? update : guard + "{ " + update + " }") + " } } }";
   }
 
+  // A row of products by an instruction of 4, 8 or 16 lanes; 12 are those of none but fma_f32.
+  std::string dots() {
+    struct Row {
+      const char *instruction, *a, *b, *c;
+      int parts;
+    };
+    const Row row = one_of<Row>({{"dot4", "u8", "i8", "i32", 4},
+                                 {"dot2", "i16", "i16", "i32", 2},
+                                 {"fma_f32", "f32", "f32", "f32", 1}});
+    instruction_ = row.instruction;
+    const std::string m = size("m"), k = size("k"), p = std::to_string(row.parts),
+                      l = one_of<std::string>({"4", "8", "16", "12"});
+    auto factor = [&](const std::string& load, const char* type) {
+      return std::string(type) == row.c ? load : "cast." + std::string(row.c) + "(" + load + ")";
+    };
+    const std::string e = row.parts == 1 ? "0" : "e";
+    std::string a = factor("%a[i, o*" + p + " + " + e + "]", row.a), b = factor("%b[o, v, " + e + "]", row.b);
+    if (pick(0, 1)) std::swap(a, b);
+    const std::string sum = "%c[i, v] += " + a + " * " + b;
+    return "kernel dots(%a: " + std::string(row.a) + "[" + m + ", " + k + "*" + p + "], %b: " + row.b + "[" + k + ", " + l +
+           ", " + p + "], %c: " + row.c + "[" + m + ", " + l + "] out) { for i in " + m + " { for o in " + k +
+           " { for v in " + l + " { " + (row.parts == 1 ? sum : "for e in " + p + " { " + sum + " }") + " } } } }";
+  }
+
   std::string fresh() { return "v" + std::to_string(next_++); }
-  enum class Plan : uint8_t { Tile, Lanes, Free } plan_ = Plan::Free;
+  enum class Plan : uint8_t { Tile, Lanes, Dots, Free } plan_ = Plan::Free;
+  std::string instruction_ = "fma_f32";
   std::mt19937_64 random_;
   int next_ = 0;
 };
@@ -156,7 +186,7 @@ std::string Generator::step(const Schedule& s) {
   std::string l = one_of(loops), other = one_of(loops), factor = std::to_string(pick(1, 9));
   std::string scope = pick(0, 1) ? "local" : "scratch", b = one_of(buffers);
   if (!allocated.empty() && pick(0, 3) == 0) b = one_of(allocated);
-  switch (pick(0, 24)) {
+  switch (pick(0, 25)) {
     case 0:
     case 1:
     case 2: return "split " + l + " " + factor + " -> " + fresh() + " " + fresh();
@@ -197,6 +227,7 @@ std::string Generator::step(const Schedule& s) {
     case 21:
       if (!allocated.empty()) b = one_of(allocated);
       return pick(0, 1) ? "inline " + b : "bind " + b + " " + scope;
+    case 22: return "tensorize " + l + " " + (pick(0, 1) ? instruction_ : "dot4");
     default:
       if (!allocated.empty()) b = one_of(allocated);
       return "compute_at " + b + " at " + l;
@@ -258,7 +289,8 @@ TEST(ScheduleRandom, LegalTracesKeepTheMeaning) {
   }
   for (const char* primitive : {"split",     "split_even",  "fuse",       "collapse", "reorder", "fission", "merge",
                                 "rfactor",   "unroll",      "vectorize",  "parallel", "mask",    "pad",     "specialize",
-                                "partition", "cache_write", "cache_read", "repack",   "inline",  "bind",    "compute_at"})
+                                "partition", "cache_write", "cache_read", "repack",   "inline",  "bind",    "compute_at",
+                                "tensorize"})
     EXPECT_GT(applied[primitive], 0) << primitive;
   for (auto& [name, count] : applied) RecordProperty(name, count);
 }

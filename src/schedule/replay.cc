@@ -140,6 +140,10 @@ Status apply_vectorize(Schedule& s, Words& w) {
   auto v = w.name(), i = w.name(), t = w.name();
   return after(w, [&] { return s.vectorize(l, lanes, v, i, t); });
 }
+Status apply_tensorize(Schedule& s, Words& w) {
+  auto l = w.name(), i = w.name();
+  return after(w, [&] { return s.tensorize(l, i); });
+}
 Status apply_parallel(Schedule& s, Words& w) {
   auto l = w.name();
   return after(w, [&] { return s.parallel(l); });
@@ -236,6 +240,7 @@ constexpr Verb kVerbs[] = {{"split", apply_split},
                            {"unroll", apply_unroll},
                            {"vectorize", apply_vectorize},
                            {"parallel", apply_parallel},
+                           {"tensorize", apply_tensorize},
                            {"mask", apply_mask},
                            {"pad", apply_pad},
                            {"specialize", apply_specialize},

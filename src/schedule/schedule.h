@@ -122,6 +122,11 @@ class Schedule {
   Status vectorize(std::string_view loop, int64_t lanes, std::string_view outer, std::string_view lane,
                    std::string_view tail);
   Status parallel(std::string_view loop);
+  // `tensorize i dot4`: the nest of loop i, which computes what that instruction of target/instruction.h stands for on
+  // operands whose elements lie side by side, becomes the instruction: loop i over its description. What is inside cannot
+  // be named any more, and no later primitive may change it. Whether a target has the instruction is asked when code is
+  // generated.
+  Status tensorize(std::string_view loop, std::string_view instruction);
 
   // ---- tails
 

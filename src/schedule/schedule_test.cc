@@ -164,6 +164,50 @@ TEST(Schedule, RefusalsSayWhy) {
   EXPECT_EQ(why(kMatmul, "specialize i at j unroll"), "the extent of loop i is constant or has no constant bound");
 }
 
+TEST(Schedule, InstructionsReplaceWhatTheyCompute) {
+  const char* kernel =
+      "kernel f(%a: u8[m, k*4], %b: i8[k, 16, 4], %c: i32[m, 16] out) { for i in m { for o in k { for v in 16 { for e in 4 "
+      "{ "
+      "%c[i, v] += cast.i32(%a[i, o*4 + e]) * cast.i32(%b[o, v, e]) } } } } }";
+  Scheduled k(kernel);
+  EXPECT_EQ(k.apply("tensorize v dot5"),
+            "there is no instruction dot5; the instructions are dot2, dot4, fma_f32, fma_f64");
+  EXPECT_EQ(k.apply("tensorize v dot2"), "the nest of loop v is not what dot2 computes: loop e does not run 2 times");
+  EXPECT_EQ(k.apply("tensorize o dot4"),
+            "the nest of loop o is not what dot4 computes: the extent of loop o is not constant");
+  EXPECT_EQ(k.apply("tensorize v dot4\nparallel i"), "");
+  EXPECT_EQ(k.fault(20), "");
+  EXPECT_EQ(k.s.trace(), "tensorize v dot4\nparallel i\n");
+  // The nest is one thing from then on.
+  EXPECT_EQ(k.apply("split v 4 -> a b"), "loop v is the instruction dot4");
+  EXPECT_EQ(k.apply("unroll e"), "loop v is the instruction dot4");
+  EXPECT_EQ(k.apply("repack b 1 16 [0, 1, 3, 2] -> bp"),
+            "loop v would no longer be the instruction dot4: the elements of %bp do not lie side by side");
+  EXPECT_EQ(k.apply("split i 4 -> io ii"), "");
+  EXPECT_EQ(k.fault(20), "");
+}
+
+TEST(Schedule, InstructionsHaveLanes) {
+  auto why = [](const std::string& lanes) {
+    Scheduled k("kernel f(%a: i16[2], %b: i16[" + lanes + ", 2], %c: i32[" + lanes + "] out) { for o in m { for v in " +
+                lanes + " { for e in 2 { %c[v] += cast.i32(%a[e]) * cast.i32(%b[v, e]) } } } }");
+    return k.apply("tensorize v dot2");
+  };
+  EXPECT_EQ(why("8"), "");
+  EXPECT_EQ(why("12"), "dot2 has 4, 8 or 16 lanes, loop v 12");
+  Scheduled none(
+      "kernel f(%a: f32[n], %b: f32[n], %c: f32[n] out) { for o in n { for v in 0 { %c[v] += %a[v] * %b[v] } } }");
+  EXPECT_EQ(none.apply("tensorize v fma_f32"), "fma_f32 has 1 to 64 lanes, loop v 0");
+  Scheduled vector(
+      "kernel f(%a: f32[n], %b: f32[n], %c: f32[n] out) { for o in n { for v in 8 { %c[v] += %a[v] * %b[v] } } }");
+  EXPECT_EQ(vector.apply("vectorize v\ntensorize v fma_f32"), "loop v is vector");
+  Scheduled inside(
+      "kernel f(%a: f32[64], %b: f32[64], %c: f32[64] out) { for o in 8 { for v in 8 { %c[o*8 + v] += %a[v] * "
+      "%b[v] } } }");
+  EXPECT_EQ(inside.apply("tensorize v fma_f32\nvectorize o"),
+            "the result would be malformed: instruction fma_f32 of loop v is inside a vector loop");
+}
+
 TEST(Schedule, SyntaxErrorsAreTold) {
   Scheduled k(kMatmul);
   EXPECT_EQ(k.apply("dance i"), "there is no primitive `dance`");

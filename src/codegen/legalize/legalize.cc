@@ -62,15 +62,21 @@ Scalar legalize_scalar(Scalar s, expr::Context& ctx) { return Legalizer(ctx).run
 
 loop::Function legalize(const loop::Function& f, expr::Context& ctx, const Target&) {
   Legalizer legalizer(ctx);
-  loop::Function out = f;
-  out.body = loop::rewrite(f.body, [&](const loop::StmtPtr& s) -> loop::StmtPtr {
-    if (!s->value) return s;
-    const Scalar legal = legalizer.run(s->value);
-    if (legal == s->value) return s;
-    auto copy = std::make_shared<loop::Stmt>(*s);
+  // An instruction computes what it does as it is.
+  auto visit = [&](auto&& self, const loop::StmtPtr& s) -> loop::StmtPtr {
+    if (s->kind == loop::StmtKind::For && s->for_kind == loop::ForKind::Tensor) return s;
+    std::vector<loop::StmtPtr> body;
+    for (const loop::StmtPtr& child : s->body) body.push_back(self(self, child));
+    const loop::StmtPtr now = loop::with_body(s, std::move(body));
+    if (!now->value) return now;
+    const Scalar legal = legalizer.run(now->value);
+    if (legal == now->value) return now;
+    auto copy = std::make_shared<loop::Stmt>(*now);
     copy->value = legal;
     return copy;
-  });
+  };
+  loop::Function out = f;
+  out.body = visit(visit, f.body);
   return out;
 }
 

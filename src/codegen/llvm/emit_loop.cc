@@ -94,6 +94,7 @@ void Emitter::emit_poll(llvm::BasicBlock* next) {
 
 void Emitter::emit_for(const Stmt& s) {
   if (s.for_kind == ForKind::Vector) return emit_vector_for(s);
+  if (s.for_kind == ForKind::Tensor) return emit_tensor(s);
   if (s.for_kind == ForKind::Unroll && opt_level_ > 0 && s.extent.is_const()) {
     for (int64_t i = 0; i < s.extent.const_value(); ++i) bind(s.var, hoist_->constant(i), [&] { emit(s.body[0]); });
     return;

@@ -1,9 +1,6 @@
 // Loads and stores. In a vector loop the flat index decides: uniform, contiguous (also backwards), or anything else, which
 // is a gather or a scatter.
-#include "codegen/llvm/emit_pairs.h"
 #include "codegen/llvm/emitter.h"
-#include "expr/pair.h"
-#include "expr/quad.h"
 
 namespace pliant::codegen {
 
@@ -201,7 +198,7 @@ Value* Emitter::load_strided(const BufferState& b, Value* first, int64_t step) {
   return out;
 }
 
-Value* Emitter::load_quad(Scalar first) {
+Value* Emitter::load_word(Scalar first) {
   auto found = buffers_.find(first->tensor);
   PLIANT_CHECK(found != buffers_.end()) << "load of an unknown buffer " << first.str();
   const BufferState& b = found->second;
@@ -272,17 +269,6 @@ void Emitter::emit_store(const loop::Stmt& s) {
   const BufferState& b = found->second;
   const DType t = b.buffer->dtype;
   const Index ix = index_of(flat_index(*b.buffer, s.index));
-  // A product that is added is one fused operation: a Reduce store may be reassociated.
-  const bool fused = s.store_kind == StoreKind::Add && (t == DType::F32 || t == DType::F64) && opt_level_ > 0 &&
-                     s.value->kind == expr::ScalarKind::Binary && s.value->binary() == expr::BinaryOp::Mul;
-  auto pairs_added = [&](const loop::Stmt& store, DType type) -> std::optional<std::pair<Scalar, Scalar>> {
-    if (!lanes_ || store.store_kind != StoreKind::Add || type != DType::I32) return std::nullopt;
-    return expr::as_pair_product(store.value);
-  };
-  auto quads_added = [&](const loop::Stmt& store, DType type) -> std::optional<std::pair<Scalar, Scalar>> {
-    if (!lanes_ || !target_.adds_quads || store.store_kind != StoreKind::Add || type != DType::I32) return std::nullopt;
-    return expr::as_quad_product(store.value);
-  };
   const bool contiguous = lanes_ && ix.steps_by(1);
   // Every lane's element is there, whether the mask has it or not.
   const bool whole = lanes_ && b.buffer->scope == Scope::Local && proves_in_bounds(*b.buffer, s.index);
@@ -295,18 +281,10 @@ void Emitter::emit_store(const loop::Stmt& s) {
     };
     auto old = [&] { return lanes_ ? load_vector(b, p, whole ? nullptr : mask) : load_scalar(b, p); };
     Value* v = nullptr;
-    if (fused) {
-      Value* x = operand(s.value->args[0]);
-      Value* y = operand(s.value->args[1]);
-      v = b_.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, y, old()});
-    } else if (auto pair = pairs_added(s, t)) {
-      Value* x = operand(pair->first);
-      Value* y = operand(pair->second);
-      v = add_pair_products(b_, target_.vector_bytes, old(), x, y);
-    } else if (auto quads = quads_added(s, t); quads && has_quad_width(target_.vector_bytes, lanes_)) {
-      Value* x = operand(quads->first);
-      Value* y = operand(quads->second);
-      v = add_quad_products(b_, target_.vector_bytes, old(), x, y);
+    if (const auto update = lane_update(s, t)) {
+      Value* x = operand(update->operands.first);
+      Value* y = operand(update->operands.second);
+      v = emit_update(*update, old(), x, y);
     } else {
       v = operand(s.value);
       if (s.store_kind != StoreKind::Assign) v = combine(s.store_kind, t, old(), v);

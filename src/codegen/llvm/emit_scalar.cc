@@ -7,7 +7,7 @@
 
 #include "codegen/legalize/legalize.h"
 #include "codegen/llvm/emitter.h"
-#include "expr/quad.h"
+#include "expr/packed.h"
 
 namespace pliant::codegen {
 
@@ -163,8 +163,8 @@ Val Emitter::emit_uncached(Scalar s) {
       if (expr::is_comparison(s->binary())) return emit_comparison(s);
       if (s->binary() == BinaryOp::Mul)
         if (Value* scaled = emit_scale(s)) return {scaled, true};
-      if (auto first = expr::as_loaded_quad(s))
-        if (Value* quad = load_quad(*first)) return {quad, false};
+      if (auto first = expr::as_loaded_word(s))
+        if (Value* word = load_word(*first)) return {word, false};
       const Val x = emit(s->args[0]), y = emit(s->args[1]);
       if (!x.vec && !y.vec) return {binary(s->binary(), s.dtype(), x.v, y.v), false};
       return {binary(s->binary(), s.dtype(), splat(x), splat(y)), true};

@@ -21,6 +21,7 @@
 #include "codegen/llvm/hoist.h"
 #include "codegen/llvm/index.h"
 #include "codegen/polls.h"
+#include "target/match.h"
 
 namespace pliant::codegen {
 
@@ -93,6 +94,19 @@ class Emitter {
   bool needs_some_lane(const loop::StmtPtr& s);
   void bind(expr::SymbolId var, llvm::Value* v, const std::function<void()>& body);
 
+  // emit_instruction.cc
+  void emit_tensor(const loop::Stmt& s);
+  // An update that an instruction does, in a vector loop or to one element.
+  struct LaneUpdate {
+    const target::Instruction* instruction;
+    const target::Form* form;
+    std::pair<expr::Scalar, expr::Scalar> operands;
+  };
+  std::optional<LaneUpdate> lane_update(const loop::Stmt& s, DType t);
+  llvm::Value* emit_update(const LaneUpdate& u, llvm::Value* sum, llvm::Value* x, llvm::Value* y);
+  llvm::Value* operand_address(const target::Operand& o);
+  llvm::Value* load_operand(const target::Operand& o, int64_t lanes);
+
   // emit_index.cc
   Index index_of(expr::Dim d);
   Index index_of_atom(const expr::Atom& a);
@@ -125,7 +139,7 @@ class Emitter {
   // emit_memory.cc
   Val emit_load(expr::Scalar s);
   // The four bytes from `first` on as one i32; null where the lanes read different ones, or not all of them may be there.
-  llvm::Value* load_quad(expr::Scalar first);
+  llvm::Value* load_word(expr::Scalar first);
   void emit_store(const loop::Stmt& s);
   void store_reduced(const loop::Stmt& s, const BufferState& b, const Index& ix, Val value);
   void store_lanes(const loop::Stmt& s, const BufferState& b, const Index& ix, Val value);

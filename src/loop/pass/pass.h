@@ -20,7 +20,8 @@ struct PassOptions {
 
 // vectorize.cc: a Vector loop has a power of two of lanes, at most `most_lanes` and at least two, is in no other one, and
 // its lanes run the same statements: no While, Let or Scratch Alloc is inside, and how often inner loops run is the same for
-// all lanes. Loops of other lengths become several; a loop that cannot be one becomes Serial, with a remark.
+// all lanes. Loops of other lengths become several; a loop that cannot be one becomes Serial, with a remark. Tensor loops
+// become Serial where no loop becomes vectors.
 Function vectorize(const Function& f, expr::Context& ctx, const PassOptions& options);
 
 // privatize.cc: no Alloc is inside a Vector loop. A Local buffer that was has the lane as its last index, so that what the

@@ -34,6 +34,8 @@ class Vectorizer {
 
   StmtPtr run(const StmtPtr& s, bool in_lanes) {
     if (s->kind == StmtKind::For && s->for_kind == ForKind::Vector) return vector_loop(s, in_lanes);
+    if (s->kind == StmtKind::For && s->for_kind == ForKind::Tensor)
+      return options_.most_lanes < 2 ? serial(*s, in_lanes) : s;
     std::vector<StmtPtr> body;
     body.reserve(s->body.size());
     for (const StmtPtr& child : s->body) body.push_back(run(child, in_lanes));

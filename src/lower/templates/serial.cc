@@ -24,7 +24,7 @@ bool stores_side_by_side(const loop::StmtPtr& inner) {
   return all;
 }
 
-std::optional<Space> match(const Work& work, const codegen::Target& target) {
+std::optional<Space> match(const Work& work, const target::Target& target) {
   const std::vector<loop::StmtPtr> loops = perfect_nest(work.function);
   const loop::StmtPtr body = loops.empty() ? work.function.body : loops.back()->body[0];
   if (body->kind != loop::StmtKind::Store && body->kind != loop::StmtKind::Check) return std::nullopt;

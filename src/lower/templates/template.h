@@ -20,7 +20,7 @@ using Point = std::vector<int64_t>;  // a value for each knob
 struct Template {
   const char* name;
   // The knobs for a naive function; nothing where the template does not fit it.
-  std::optional<Space> (*match)(const Work& work, const codegen::Target& target);
+  std::optional<Space> (*match)(const Work& work, const target::Target& target);
   // Schedules the naive function that `s` starts from.
   Status (*apply)(schedule::Schedule& s, const Point& point);
 };

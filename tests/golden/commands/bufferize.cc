@@ -11,7 +11,7 @@ namespace pliant::golden {
 Command command_bufferize() {
   return {"bufferize", [](const Case& c) -> Result<std::string> {
             const graph::Module module = TRY(graph::parse_module(c.input));
-            const codegen::Target* target = codegen::find_target(c.args.at(0));
+            const target::Target* target = target::find_target(c.args.at(0));
             PLIANT_CHECK(target != nullptr) << "there is no target " << c.args[0];
             bufferize::Options options;
             options.native_loops = false;

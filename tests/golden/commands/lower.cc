@@ -38,7 +38,7 @@ void fill(te::Array& a, std::mt19937& random) {
 }
 
 // `target` null: naive functions.
-Result<std::string> run(const graph::Function& f, expr::Context& ctx, const codegen::Target* target,
+Result<std::string> run(const graph::Function& f, expr::Context& ctx, const target::Target* target,
                         const std::map<std::string, int64_t>& sizes) {
   std::mt19937 random{7};
   lower::InterpretedNodes nodes(f, ctx, sizes);
@@ -81,7 +81,7 @@ Command command_lower() {
             expr::Context ctx;
             graph::FunctionPtr f = TRY(graph::parse_function(c.input, ctx));
             PLIANT_CHECK(!c.args.empty()) << "lower needs a target";
-            const codegen::Target* target = codegen::find_target(c.args[0]);
+            const target::Target* target = target::find_target(c.args[0]);
             PLIANT_CHECK(target || c.args[0] == "naive") << "there is no target " << c.args[0];
             std::map<std::string, int64_t> sizes;
             for (size_t i = 1; i < c.args.size(); ++i) {

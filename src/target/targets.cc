@@ -1,8 +1,9 @@
 // The table of targets and the choice of the native one.
-#include "base/result.h"
-#include "codegen/target.h"
+#include "machine/cores.h"
+#include "machine/cpu.h"
+#include "target/target.h"
 
-namespace pliant::codegen {
+namespace pliant::target {
 namespace {
 
 std::vector<std::string> v3_features() {
@@ -31,7 +32,6 @@ std::vector<Target> make_table() {
   Target v3_vnni = v3;
   v3_vnni.name = "x86-64-v3-vnni";
   v3_vnni.features.emplace_back("avxvnni");
-  v3_vnni.adds_quads = true;
 
   Target v4 = v3;
   v4.name = "x86-64-v4";
@@ -47,21 +47,27 @@ std::vector<Target> make_table() {
   Target v4_vnni = v4;
   v4_vnni.name = "x86-64-v4-vnni";
   v4_vnni.features.emplace_back("avx512vnni");
-  v4_vnni.adds_quads = true;
   return {v3, v3_vnni, v4, v4_vnni};
 }
 
-#if defined(__x86_64__)
-bool machine_has_v3() {
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
-         __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c") && __builtin_cpu_supports("lzcnt") &&
-         __builtin_cpu_supports("movbe");
+// The best row; the weakest for a machine below every row, which still gets an artifact: the loader refuses it there and
+// names what is missing.
+const Target& best_row() {
+  const Target* best = &all_targets().front();
+  for (const Target& t : all_targets()) {
+    if (machine_runs(t)) best = &t;
+  }
+  return *best;
 }
-bool machine_has_v4() {
-  return machine_has_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+
+// 1536 KiB as `1.5 MiB`.
+std::string size_text(int64_t bytes) {
+  const bool large = bytes >= 1 << 20;
+  const int64_t tenths = bytes * 10 / (large ? 1 << 20 : 1 << 10);
+  std::string text = std::to_string(tenths / 10);
+  if (tenths % 10 != 0) text += "." + std::to_string(tenths % 10);
+  return text + (large ? " MiB" : " KiB");
 }
-#endif
 
 }  // namespace
 
@@ -78,23 +84,25 @@ const Target* find_target(const std::string& name) {
   return nullptr;
 }
 
-bool machine_runs(const Target& t) {
-#if defined(__x86_64__)
-  if (t.name == "x86-64-v3") return machine_has_v3();
-  if (t.name == "x86-64-v3-vnni") return machine_has_v3() && __builtin_cpu_supports("avxvnni");
-  if (t.name == "x86-64-v4") return machine_has_v4();
-  if (t.name == "x86-64-v4-vnni") return machine_has_v4() && __builtin_cpu_supports("avx512vnni");
-#endif
-  return false;
+bool machine_runs(const Target& t) { return machine::missing_features(t.features).empty(); }
+
+Target with_figures(Target t, const machine::Caches& caches, int64_t cores) {
+  if (caches.l1 > 0) t.l1_bytes = caches.l1;
+  if (caches.l2 > 0) t.l2_bytes = caches.l2;
+  if (caches.l3 > 0) t.l3_bytes = caches.l3;
+  t.cores = cores;
+  return t;
 }
 
 const Target& native_target() {
-  const Target* best = nullptr;
-  for (const Target& t : all_targets()) {
-    if (machine_runs(t)) best = &t;
-  }
-  // A machine below every row still gets an artifact; the loader refuses it there and names what is missing.
-  return best ? *best : all_targets().front();
+  static const Target native = with_figures(best_row(), machine::caches(), machine::machine_cores());
+  return native;
 }
 
-}  // namespace pliant::codegen
+std::string describe(const Target& t) {
+  return t.name + ": " + std::to_string(t.vector_registers) + " vectors of " + std::to_string(t.vector_bytes) +
+         " bytes, L1 " + size_text(t.l1_bytes) + ", L2 " + size_text(t.l2_bytes) + ", L3 " + size_text(t.l3_bytes) + ", " +
+         std::to_string(t.cores) + (t.cores == 1 ? " core" : " cores");
+}
+
+}  // namespace pliant::target

@@ -1,10 +1,10 @@
-// The sum over k of products becomes one over k / 2 of pair products: the first factors are a copy of x, with the border of
+// The sum over k of products becomes one over k / 2 of dot2: the first factors are a copy of x, with the border of
 // a window around it, the second are laid out when the model is compiled.
-#include "lower/pairs.h"
+#include "lower/dot2.h"
 
 #include <algorithm>
 
-#include "expr/pair.h"
+#include "expr/packed.h"
 #include "lower/byte_product.h"
 #include "lower/contraction.h"
 #include "lower/stage_kernels.h"
@@ -14,11 +14,11 @@ namespace pliant::lower {
 
 namespace {
 
-struct PairStages {
+struct Dot2Stages {
   Stage copy;
   Recast sum;
 };
-std::optional<PairStages> make_pair_stages(const Problem& p, const StageList& list, const ByteProduct& f) {
+std::optional<Dot2Stages> make_dot2_stages(const Problem& p, const StageList& list, const ByteProduct& f) {
   expr::Context& ctx = p.ctx;
   const te::TensorDef& t = *list.stages[f.root].tensor;
   const Dim taps = t.reduce_extent[f.tap];
@@ -39,9 +39,9 @@ std::optional<PairStages> make_pair_stages(const Problem& p, const StageList& li
   auto pair_of = [&](Dim pair, const std::function<Scalar(Dim)>& at) {
     Scalar second = at(pair * 2 + 1);
     if (odd) second = expr::make_select(expr::less(pair * 2 + 1, taps), second, nothing);
-    return expr::make_pair(at(pair * 2), second);
+    return expr::pack2(at(pair * 2), second);
   };
-  te::Tensor copy = p.te.map(f.tensor->name + "_pairs", border->shape, [&](const te::Index& i) {
+  te::Tensor copy = p.te.map(f.tensor->name + "_dot2", border->shape, [&](const te::Index& i) {
     te::Index at = border->source(i);
     expr::DimMap rows;
     for (auto [v, a] : axis_of) rows[v] = at[a];
@@ -56,7 +56,7 @@ std::optional<PairStages> make_pair_stages(const Problem& p, const StageList& li
   std::vector<Dim> extent = t.reduce_extent;
   extent[f.tap] = border->shape.back();
   te::Tensor sum =
-      p.te.reduce(t.name + "_pairs", t.shape, extent, te::Combiner::Sum, [&](const te::Index& o, const te::Index& r) {
+      p.te.reduce(t.name + "_dot2", t.shape, extent, te::Combiner::Sum, [&](const te::Index& o, const te::Index& r) {
         const expr::DimMap map = index_map(t, o, r);
         Scalar second = pair_of(r[f.tap], [&](Dim k) {
           expr::DimMap moved = map;
@@ -65,17 +65,17 @@ std::optional<PairStages> make_pair_stages(const Problem& p, const StageList& li
         });
         return (*copy)(border->read_at(f, map, r[f.tap])) * second;
       });
-  return PairStages{
+  return Dot2Stages{
       {copy, copy->body, {}, {}, false},
       recast(ctx, t, sum, *make_epilogue(ctx, list, f.root), [&](const te::Index& o) { return index_map(t, o, {}); })};
 }
 
 }  // namespace
 
-bool has_pairs(const Problem& p, const StageList& list) {
+bool has_dot2(const Problem& p, const StageList& list) {
   auto f = find_byte_product(p, list);
   if (!f || !f->is_constant) return false;
-  auto stages = make_pair_stages(p, list, *f);
+  auto stages = make_dot2_stages(p, list, *f);
   if (!stages) return false;
   StageList local = list;
   local.add(stages->copy.tensor);
@@ -83,18 +83,18 @@ bool has_pairs(const Problem& p, const StageList& list) {
   return is_packed_product(p, local, stages->sum.stage, stages->sum.epilogue);
 }
 
-Result<LoweredNode> lower_pairs(const Problem& p, const StageList& list) {
+Result<LoweredNode> lower_dot2(const Problem& p, const StageList& list) {
   ByteProduct f = *find_byte_product(p, list);
   LoweredNode out;
   Temporaries temporaries;
   TRY(lower_stages_before(p, list, f.root, temporaries, out));
-  PairStages stages = *make_pair_stages(p, list, f);
+  Dot2Stages stages = *make_dot2_stages(p, list, f);
   StageList local = list;
   local.add(stages.copy.tensor);
   local.add(stages.sum.stage.tensor);
   add_temporary(stages.copy.tensor, temporaries, out);
   out.kernels.push_back(TRY(lower_map_stages(p, local, {&stages.copy}, temporaries)));
-  TRY(lower_packed_product(p, local, stages.sum.stage, stages.sum.epilogue, Step::Pair, temporaries, out));
+  TRY(lower_packed_product(p, local, stages.sum.stage, stages.sum.epilogue, Step::Dot2, temporaries, out));
   return out;
 }
 

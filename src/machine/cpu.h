@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace pliant::runtime {
+namespace pliant::machine {
 
 enum class CpuHas : int32_t { Unknown = -1, No = 0, Yes = 1 };
 // Feature names are LLVM's: "avx2", "fma", "avx512f", "amx-tile".
@@ -15,4 +15,4 @@ std::string missing_features(const std::vector<std::string>& features);
 // Asks the kernel for what must be asked for before use (AMX tile registers); false when it refuses.
 bool enable_features(const std::vector<std::string>& features);
 
-}  // namespace pliant::runtime
+}  // namespace pliant::machine

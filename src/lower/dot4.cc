@@ -1,17 +1,18 @@
 // With x as unsigned bytes u, where x - x_zero = u - u_zero, and w = q + o, where q are signed bytes and o depends on the
 // column, the sum over k of (x - x_zero) * w is
 //   sum u * q  -  u_zero * sum w  +  o * sum u.
-// The first sum goes by quads, the second is known when the model is compiled if w is, the third is only needed where w does
+// The first sum goes by dot4, the second is known when the model is compiled if w is, the third is only needed where w does
 // not fit signed bytes. Outside the tensor u is u_zero.
-#include "lower/quads.h"
+#include "lower/dot4.h"
 
 #include <algorithm>
 
-#include "expr/quad.h"
+#include "expr/packed.h"
 #include "lower/byte_weights.h"
 #include "lower/contraction.h"
 #include "lower/stage_kernels.h"
 #include "lower/temporaries.h"
+#include "target/instruction.h"
 
 namespace pliant::lower {
 
@@ -19,12 +20,12 @@ namespace {
 
 constexpr int64_t kFlip = 128;  // from signed to unsigned bytes
 
-struct QuadStages {
+struct Dot4Stages {
   Problem p;                  // with the constants
   StageList list;             // with them and the stages
   std::vector<Stage> before;  // copies and sums, where they are needed
   Recast sum;
-  expr::TensorId padded;  // the quads of w where the run computes them
+  expr::TensorId padded;  // the words of w where the run computes them
 };
 
 // A byte of x, or its zero point, as u8.
@@ -49,7 +50,7 @@ using ByteAt = std::function<Scalar(const expr::DimMap&, Dim)>;
 
 // The other factor, at a map of the root's loops to the sum's.
 struct Weights {
-  std::function<Scalar(const expr::DimMap&, const te::Index& reduce)> quad;  // at the sum's reductions
+  std::function<Scalar(const expr::DimMap&, const te::Index& reduce)> word;  // at the sum's reductions
   std::function<Scalar(const expr::DimMap&)> total;
   std::function<Scalar(const expr::DimMap&)> offset;  // null where w fits signed bytes
 };
@@ -58,20 +59,20 @@ class Maker {
  public:
   Maker(const Problem& p, const StageList& list, const ByteProduct& f) : f_(f), out_{p, list, {}, {}, {}} {}
 
-  std::optional<QuadStages> make() {
+  std::optional<Dot4Stages> make() {
     const te::TensorDef& t = root();
     auto weights = f_.is_constant ? constant_weights() : computed_weights();
     if (!weights) return std::nullopt;
     auto at = bytes();
     if (!at) return std::nullopt;
     std::vector<Dim> extent = t.reduce_extent;
-    extent[f_.tap] = ceildiv(extent[f_.tap], kQuad);
+    extent[f_.tap] = ceildiv(extent[f_.tap], kWordBytes);
     te::Tensor sum =
-        te().reduce(t.name + "_quads", t.shape, extent, te::Combiner::Sum, [&](const te::Index& o, const te::Index& r) {
+        te().reduce(t.name + "_words", t.shape, extent, te::Combiner::Sum, [&](const te::Index& o, const te::Index& r) {
           const expr::DimMap map = index_map(t, o, r);
           std::array<Scalar, 4> four;
-          for (int64_t n = 0; n < kQuad; ++n) four[static_cast<size_t>(n)] = (*at)(map, r[f_.tap] * kQuad + n);
-          return expr::make_quad(four) * weights->quad(map, r);
+          for (int64_t n = 0; n < kWordBytes; ++n) four[static_cast<size_t>(n)] = (*at)(map, r[f_.tap] * kWordBytes + n);
+          return expr::pack4(four) * weights->word(map, r);
         });
     te::Tensor rows;
     if (weights->offset) rows = sums_of_rows(*at);
@@ -116,17 +117,17 @@ class Maker {
   std::optional<Weights> constant_weights() {
     auto weights = byte_weights(out_.p, out_.list, f_);
     if (!weights) return std::nullopt;
-    const te::Tensor quads = constant("quads", weights->quads), totals = constant("totals", weights->totals);
+    const te::Tensor words = constant("words", weights->words), totals = constant("totals", weights->totals);
     auto at = [this, axes = weights->axes](const expr::DimMap& map) {
       te::Index out;
       for (size_t a : axes) out.push_back(map.at(root().index[a]));
       return out;
     };
     Weights out;
-    out.quad = [quads, at](const expr::DimMap& map, const te::Index& reduce) {
+    out.word = [words, at](const expr::DimMap& map, const te::Index& reduce) {
       te::Index where = at(map);
       where.insert(where.end(), reduce.begin(), reduce.end());
-      return (*quads)(where);
+      return (*words)(where);
     };
     out.total = [totals, at](const expr::DimMap& map) { return (*totals)(at(map)); };
     if (weights->offsets) {
@@ -136,7 +137,7 @@ class Maker {
     return out;
   }
 
-  // The same of a matrix that the run computes: quads of rows, in columns for whole panels.
+  // The same of a matrix that the run computes: words of four rows, in columns for whole panels.
   std::optional<Weights> computed_weights() {
     const Scalar load = f_.w_load(), zero = f_.w_zero();
     const te::Tensor w = out_.list.tensors.at(load->tensor);
@@ -148,21 +149,21 @@ class Maker {
         }))
       return std::nullopt;
     std::vector<Dim> shape = w->shape, of_totals = w->shape;
-    shape[row] = ceildiv(rows, kQuad);
+    shape[row] = ceildiv(rows, kWordBytes);
     shape.back() = ceildiv(columns, kWidestPanel) * kWidestPanel;
-    te::Tensor quads = te().map(w->name + "_quads", shape, [&](const te::Index& i) {
+    te::Tensor words = te().map(w->name + "_words", shape, [&](const te::Index& i) {
       std::array<Scalar, 4> four;
-      for (int64_t n = 0; n < kQuad; ++n) {
+      for (int64_t n = 0; n < kWordBytes; ++n) {
         te::Index at = i;
-        at[row] = i[row] * kQuad + n;
+        at[row] = i[row] * kWordBytes + n;
         four[static_cast<size_t>(n)] =
             expr::make_select(expr::logical_and(expr::less(at[row], rows), expr::less(i.back(), columns)),
                               as_signed_bits((*w)(at)), expr::make_const_int(ctx(), DType::U8, 0));
       }
-      return expr::make_quad(four);
+      return expr::pack4(four);
     });
-    out_.before.push_back(add(quads));
-    out_.padded = quads->id;
+    out_.before.push_back(add(words));
+    out_.padded = words->id;
     // The sums of bytes; the zero point is taken off where they are used.
     of_totals.erase(of_totals.begin() + static_cast<long>(row));
     te::Tensor sums =
@@ -173,11 +174,11 @@ class Maker {
         });
     if (unsigned_zero(ctx(), f_)) out_.before.push_back(add(sums));
     Weights out;
-    out.quad = [=](const expr::DimMap& map, const te::Index& reduce) {
+    out.word = [=](const expr::DimMap& map, const te::Index& reduce) {
       te::Index at;
       for (Dim d : load->index) at.push_back(expr::substitute(d, map));
       at[row] = reduce[0];
-      return (*quads)(at);
+      return (*words)(at);
     };
     out.total = [=](const expr::DimMap& map) {
       te::Index at;
@@ -195,12 +196,12 @@ class Maker {
     return out;
   }
 
-  // Where they are, if they are unsigned and make whole quads; else from a copy.
+  // Where they are, if they are unsigned and make whole words; else from a copy.
   std::optional<ByteAt> bytes() {
     const te::TensorDef& t = root();
     const Dim taps = t.reduce_extent[f_.tap];
     const SymbolId tap = t.reduce_index[f_.tap];
-    const bool whole = ctx().divisible(taps, kQuad);
+    const bool whole = ctx().divisible(taps, kWordBytes);
     const bool has_border = std::find(f_.guarded.begin(), f_.guarded.end(), true) != f_.guarded.end();
     if (whole && !has_border && f_.load->dtype == DType::U8)
       return [this, tap](const expr::DimMap& map, Dim k) {
@@ -210,7 +211,7 @@ class Maker {
       };
     auto border = bordered_copy(out_.p, out_.list, f_);
     if (!border) return std::nullopt;
-    border->shape.back() = ceildiv(taps, kQuad) * kQuad;
+    border->shape.back() = ceildiv(taps, kWordBytes) * kWordBytes;
     Scalar outside = unsigned_zero(ctx(), f_);
     if (!outside) outside = expr::make_const_int(ctx(), DType::U8, 0);
     if (has_border && std::any_of(t.index.begin(), t.index.end(), [&](SymbolId v) { return expr::uses_symbol(outside, v); }))
@@ -245,38 +246,38 @@ class Maker {
   }
 
   const ByteProduct& f_;
-  QuadStages out_;
+  Dot4Stages out_;
   std::vector<size_t> row_axes_;  // of the sum, those that x varies along; set by sums_of_rows
 };
 
-std::optional<QuadStages> make_quad_stages(const Problem& p, const StageList& list, const ByteProduct& f) {
+std::optional<Dot4Stages> make_dot4_stages(const Problem& p, const StageList& list, const ByteProduct& f) {
   return Maker(p, list, f).make();
 }
 
 }  // namespace
 
-bool has_quads(const Problem& p, const StageList& list) {
-  if (!p.target.adds_quads) return false;
+bool has_dot4(const Problem& p, const StageList& list) {
+  if (!target::has_instruction(p.target, "dot4")) return false;
   auto f = find_byte_product(p, list);
   if (!f) return false;
-  auto stages = make_quad_stages(p, list, *f);
+  auto stages = make_dot4_stages(p, list, *f);
   if (!stages) return false;
   if (f->is_constant) return is_packed_product(stages->p, stages->list, stages->sum.stage, stages->sum.epilogue);
   return is_padded_product(stages->p, stages->list, stages->sum.stage, stages->sum.epilogue, stages->padded);
 }
 
-Result<LoweredNode> lower_quads(const Problem& p, const StageList& list) {
+Result<LoweredNode> lower_dot4(const Problem& p, const StageList& list) {
   const ByteProduct f = *find_byte_product(p, list);
   LoweredNode out;
   Temporaries temporaries;
   TRY(lower_stages_before(p, list, f.root, temporaries, out));
-  const QuadStages s = *make_quad_stages(p, list, f);
+  const Dot4Stages s = *make_dot4_stages(p, list, f);
   for (const Stage& stage : s.before) {
     add_temporary(stage.tensor, temporaries, out);
     out.kernels.push_back(TRY(lower_single_stage(s.p, s.list, stage, temporaries)));
   }
   auto lower = f.is_constant ? lower_packed_product : lower_padded_product;
-  TRY(lower(s.p, s.list, s.sum.stage, s.sum.epilogue, Step::Quad, temporaries, out));
+  TRY(lower(s.p, s.list, s.sum.stage, s.sum.epilogue, Step::Dot4, temporaries, out));
   return out;
 }
 

@@ -1,4 +1,4 @@
-#include "runtime/machine.h"
+#include "machine/cores.h"
 
 #include <sched.h>
 #include <unistd.h>
@@ -11,26 +11,13 @@
 #include <string>
 #include <utility>
 
-namespace pliant::runtime {
+#include "machine/first_line.h"
+
+namespace pliant::machine {
 namespace {
 
-// The first line of a small file, without its end; empty when it cannot be read.
-std::string first_line(const std::string& path) {
-  std::FILE* f = std::fopen(path.c_str(), "re");
-  if (f == nullptr) return {};
-  char line[512] = {};
-  const char* got = std::fgets(line, sizeof line, f);
-  std::fclose(f);
-  if (got == nullptr) return {};
-  line[std::strcspn(line, "\n")] = 0;
-  return line;
-}
-
-// Allowed hardware threads, siblings of one core counted once.
-int allowed_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+// Hardware threads in `set`, siblings of one core counted once; at least 1.
+int cores_of(const cpu_set_t& set) {
   std::set<std::pair<std::string, std::string>> cores;
   int unknown = 0;
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
@@ -43,6 +30,13 @@ int allowed_cores() {
       cores.emplace(std::move(package), std::move(core));
   }
   return std::max(1, static_cast<int>(cores.size()) + unknown);
+}
+
+int allowed_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+  return cores_of(set);
 }
 
 // Whole CPUs of a quota, rounded up; 0 for none.
@@ -87,9 +81,17 @@ int cgroup_quota() {
 
 }  // namespace
 
+int machine_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  const long threads = std::clamp(sysconf(_SC_NPROCESSORS_CONF), 1L, static_cast<long>(CPU_SETSIZE));
+  for (int cpu = 0; cpu < threads; ++cpu) CPU_SET(cpu, &set);
+  return cores_of(set);
+}
+
 int default_threads() {
   const int cores = allowed_cores(), quota = cgroup_quota();
   return quota > 0 ? std::min(cores, quota) : cores;
 }
 
-}  // namespace pliant::runtime
+}  // namespace pliant::machine

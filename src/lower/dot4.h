@@ -5,7 +5,7 @@
 
 namespace pliant::lower {
 
-bool has_quads(const Problem& p, const StageList& list);
-Result<LoweredNode> lower_quads(const Problem& p, const StageList& list);
+bool has_dot4(const Problem& p, const StageList& list);
+Result<LoweredNode> lower_dot4(const Problem& p, const StageList& list);
 
 }  // namespace pliant::lower

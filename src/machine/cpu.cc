@@ -1,4 +1,4 @@
-#include "runtime/cpu.h"
+#include "machine/cpu.h"
 
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <cpuid.h>
 #endif
 
-namespace pliant::runtime {
+namespace pliant::machine {
 
 #if defined(__x86_64__)
 namespace {
@@ -132,4 +132,4 @@ std::string missing_features(const std::vector<std::string>& features) {
   return out;
 }
 
-}  // namespace pliant::runtime
+}  // namespace pliant::machine
