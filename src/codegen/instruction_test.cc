@@ -62,6 +62,7 @@ TEST(LaneUpdates, AreRecognised) {
   ASSERT_TRUE(factors);
   EXPECT_TRUE(factors->first == x && factors->second == x);
   EXPECT_FALSE(target::as_lane_term(*target::find_instruction("fma_f64"), x * x));
+  EXPECT_FALSE(target::has_lane_form(*target::find_instruction("dot2_bf16"), DType::F32));
 }
 
 TEST(LaneUpdates, EveryWidthOfDot4AddsAllBits) {
@@ -121,10 +122,26 @@ std::string dot_body(const std::string& parts) {
   text.replace(text.find("PARTS"), 5, parts);
   return text;
 }
+const char* kBf16Body =
+    "let x = cast.f32(%a[i, o*2 + 1 - e]) let y = cast.f32(%b[o, v, 1 - e]) let z = %c[i, v] "
+    "let x1 = select(abs(x) < 1.1754944e-38f32, x * 0f32, x) let y1 = select(abs(y) < 1.1754944e-38f32, y * 0f32, y) "
+    "let z1 = select(abs(z) < 1.1754944e-38f32, z * 0f32, z) let s = fma(x1, y1, z1) "
+    "%c[i, v] = select(abs(s) < 1.1754944e-38f32, s * 0f32, s)";
+
+// `target` with AVX512-BF16, which no named one has.
+Target with_bf16(const std::string& name) {
+  Target t = *find_target(name);
+  t.name += "-bf16";
+  t.features.emplace_back("avx512bf16");
+  return t;
+}
+
 // A kernel of one Tensor loop, in scalars and by the instruction on every target that has it.
 std::unique_ptr<Kernel> tensor_kernel(const std::string& text, const std::string& instruction, int64_t lanes) {
   auto k = std::make_unique<Kernel>(text, std::vector<int>{0});
-  for (const Target& t : all_targets())
+  std::vector<Target> targets = all_targets();
+  for (const char* name : {"x86-64-v4", "x86-64-v4-vnni"}) targets.push_back(with_bf16(name));
+  for (const Target& t : targets)
     if (machine_runs(t) && target::form_of(*target::find_instruction(instruction), t, lanes)) k->add_variant(t, 3);
   return k;
 }
@@ -153,6 +170,33 @@ TEST(TensorLoops, SumsAreFused) {
                              name, lanes);
       for (int64_t m : {0, 1, 5}) k->expect_same({{"m", m}});
     }
+}
+
+// All kinds of bits: whole ranges, exponents near those of each other, products near the least normal number.
+TestData bits_of_floats(int kind) {
+  auto fill = [kind](const std::string& param, std::byte* data, int64_t n) {
+    std::mt19937_64 rng(static_cast<uint64_t>(kind) * 31 + param[0]);
+    for (int64_t i = 0; i < n; ++i) {
+      uint64_t bits = rng();
+      // Of bf16 and of f32 the exponent lies at bit 7 and at bit 23.
+      const int low = param == "c" ? 23 : 7, least = kind == 1 ? 110 : param == "c" ? 0 : 40;
+      if (kind > 0) bits = (bits & ~(uint64_t{0xff} << low)) | (static_cast<uint64_t>(least) + bits % 40) << low;
+      std::memcpy(data + i * (param == "c" ? 4 : 2), &bits, param == "c" ? 4 : 2);
+    }
+  };
+  return {.low = 0, .high = 0, .scale = 1, .fill = fill};
+}
+
+TEST(TensorLoops, ProductsOfBf16AreWhatTheDescriptionSays) {
+  for (int lanes : {4, 8, 16}) {
+    SCOPED_TRACE(lanes);
+    auto k = tensor_kernel(tensor_product("dot2_bf16", lanes, 2, "bf16", "bf16", "f32", kBf16Body), "dot2_bf16", lanes);
+    for (int kind : {0, 1, 2}) {
+      SCOPED_TRACE(kind);
+      k->expect_same({{"m", 40}, {"k", 1}}, 0, bits_of_floats(kind));
+      k->expect_same({{"m", 5}, {"k", 7}}, 0, bits_of_floats(kind));
+    }
+  }
 }
 
 TEST(TensorLoops, AreOneInstruction) {

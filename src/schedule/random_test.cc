@@ -151,6 +151,7 @@ class Generator {
     };
     const Row row = one_of<Row>({{"dot4", "u8", "i8", "i32", 4},
                                  {"dot2", "i16", "i16", "i32", 2},
+                                 {"dot2_bf16", "bf16", "bf16", "f32", 2},
                                  {"fma_f32", "f32", "f32", "f32", 1}});
     instruction_ = row.instruction;
     const std::string m = size("m"), k = size("k"), p = std::to_string(row.parts),

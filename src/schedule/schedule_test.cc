@@ -171,7 +171,7 @@ TEST(Schedule, InstructionsReplaceWhatTheyCompute) {
       "%c[i, v] += cast.i32(%a[i, o*4 + e]) * cast.i32(%b[o, v, e]) } } } } }";
   Scheduled k(kernel);
   EXPECT_EQ(k.apply("tensorize v dot5"),
-            "there is no instruction dot5; the instructions are dot2, dot4, fma_f32, fma_f64");
+            "there is no instruction dot5; the instructions are dot2, dot2_bf16, dot4, fma_f32, fma_f64");
   EXPECT_EQ(k.apply("tensorize v dot2"), "the nest of loop v is not what dot2 computes: loop e does not run 2 times");
   EXPECT_EQ(k.apply("tensorize o dot4"),
             "the nest of loop o is not what dot4 computes: the extent of loop o is not constant");
@@ -206,6 +206,17 @@ TEST(Schedule, InstructionsHaveLanes) {
       "%b[v] } } }");
   EXPECT_EQ(inside.apply("tensorize v fma_f32\nvectorize o"),
             "the result would be malformed: instruction fma_f32 of loop v is inside a vector loop");
+}
+
+TEST(Schedule, AnInstructionThatDiffersIsItsDescription) {
+  Scheduled k(
+      "kernel f(%a: bf16[k*2], %b: bf16[k, 8, 2], %c: f32[8] out) { for o in k { for v in 8 { for e in 2 { %c[v] += "
+      "cast.f32(%a[o*2 + e]) * cast.f32(%b[o, v, e]) } } } }");
+  EXPECT_EQ(k.apply("tensorize v dot2_bf16"), "");
+  EXPECT_EQ(k.fault(20), "");
+  // The second of two neighbours first, rounded once.
+  EXPECT_NE(k.text().find("cast.f32(%a[o*2 - e + 1])"), std::string::npos) << k.text();
+  EXPECT_NE(k.text().find("fma("), std::string::npos) << k.text();
 }
 
 TEST(Schedule, SyntaxErrorsAreTold) {

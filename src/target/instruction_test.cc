@@ -32,6 +32,7 @@ TEST(Instructions, TargetsHaveTheFormsOfTheirFeatures) {
   EXPECT_FALSE(has_instruction(v3, "dot4"));
   EXPECT_FALSE(has_instruction(v4, "dot4"));
   EXPECT_TRUE(has_instruction(v3_vnni, "dot4"));
+  EXPECT_FALSE(has_instruction(v4_vnni, "dot2_bf16"));
   EXPECT_EQ(form_of(dot4, v3_vnni, 16), nullptr);
   EXPECT_EQ(form_of(dot4, v4_vnni, 16)->lanes, 16);
   EXPECT_EQ(form_of(dot4, v4_vnni, 12), nullptr);
