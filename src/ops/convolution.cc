@@ -8,13 +8,18 @@ Status require_bias(DefineContext& c, size_t input, Dim channels) {
   return c.require_equal(c.in(input)->shape[0], channels, "the bias and the output channels");
 }
 
+Status require_weight(DefineContext& c, size_t input, size_t weight) {
+  const size_t rank = c.in(input)->rank(), of_weight = c.in(weight)->rank();
+  TRY(read_layout(c, rank));
+  if (of_weight == rank) return ok();
+  return c.fail("shape-mismatch",
+                "the weight has rank " + std::to_string(of_weight) + " but the input " + std::to_string(rank));
+}
+
 Result<Convolution> convolve(DefineContext& c, const ConvolutionSource& s) {
   Convolution out;
   out.layout = TRY(read_layout(c, s.x_shape.size()));
   const Layout& layout = out.layout;
-  if (s.w_shape.size() != s.x_shape.size())
-    return c.fail("shape-mismatch", "the weight has rank " + std::to_string(s.w_shape.size()) + " but the input " +
-                                        std::to_string(s.x_shape.size()));
   int64_t group = c.attr().as_int("group");
   if (group < 1) return c.fail("bad-attribute", "group must be positive");
   Dim channels = s.x_shape[layout.channel_axis()], out_channels = s.w_shape[0], group_channels = s.w_shape[1];

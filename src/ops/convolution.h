@@ -15,7 +15,10 @@ struct ConvolutionSource {
   std::function<Scalar(const Index&)> x, w;
   DType work = DType::F32;
 };
+// The ranks must have been asked for by require_weight().
 Result<Convolution> convolve(DefineContext& c, const ConvolutionSource& source);
+// A weight must have as many axes as the input, and these at least three.
+Status require_weight(DefineContext& c, size_t input, size_t weight);
 // The shape of a bias must be [O].
 Status require_bias(DefineContext& c, size_t input, Dim channels);
 

@@ -57,8 +57,7 @@ Scalar Window::inside(const Index& at, expr::Context& ctx) const {
   return good;
 }
 
-Result<std::vector<int64_t>> read_steps(DefineContext& c, const std::string& name, size_t count) {
-  constexpr int64_t kMost = int64_t{1} << 31;
+Result<std::vector<int64_t>> read_steps(DefineContext& c, const std::string& name, size_t count, int64_t most) {
   std::vector<int64_t> v = c.attr().as_ints(name);
   if (v.empty()) v.assign(count, 1);
   if (v.size() != count)
@@ -66,21 +65,24 @@ Result<std::vector<int64_t>> read_steps(DefineContext& c, const std::string& nam
                   name + " has " + std::to_string(v.size()) + " numbers for " + std::to_string(count) + " spatial axes");
   for (int64_t i : v) {
     if (i < 1) return c.fail("bad-attribute", name + " must be positive");
-    if (i > kMost) return c.fail("bad-attribute", name + " must be at most 2^31, not " + std::to_string(i));
+    if (i > most)
+      return c.fail("bad-attribute", name + " must be at most " + std::to_string(most) + ", not " + std::to_string(i));
   }
   return v;
 }
 
 Status check_extents(DefineContext& c, const std::vector<Dim>& kernel, const std::vector<int64_t>& dilations,
                      const std::vector<Dim>& pads) {
-  constexpr int64_t kMost = int64_t{1} << 60;
-  for (size_t k = 0; k < kernel.size(); ++k)
-    if (kernel[k].is_const() && kernel[k].const_value() > kMost / dilations[k])
+  for (size_t k = 0; k < kernel.size(); ++k) {
+    const bool fits =
+        kernel[k].is_const() ? kernel[k].const_value() <= kMostExtent / dilations[k] : dilations[k] <= kMostFactor;
+    if (!fits)
       return c.fail("bad-attribute", "a kernel of " + kernel[k].str() + " with the dilation " +
-                                         std::to_string(dilations[k]) + " covers more than 2^60 elements");
+                                         std::to_string(dilations[k]) + " is too large");
+  }
   for (Dim pad : pads)
-    if (pad.is_const() && (pad.const_value() > kMost || pad.const_value() < -kMost))
-      return c.fail("bad-attribute", "pads must be at most 2^60, not " + pad.str());
+    if (pad.is_const() && (pad.const_value() > kMostExtent || pad.const_value() < -kMostExtent))
+      return c.fail("bad-attribute", "pads must be at most " + std::to_string(kMostExtent) + ", not " + pad.str());
   return ok();
 }
 

@@ -39,10 +39,13 @@ struct Window {
 };
 // What a window larger than the padded input is: an error, as convolutions have it, or no output.
 enum class Oversized : uint8_t { Refused, Empty };
-// The attribute `name`: a number from 1 to 2^31 for each of `count` spatial axes; empty: all 1.
-Result<std::vector<int64_t>> read_steps(DefineContext& c, const std::string& name, size_t count);
-// That positions in windows fit into 64 bits whatever the input: pads that are known and what the dilated kernel covers are
-// at most 2^60.
+// What positions in windows may be, so that they fit into 64 bits whatever the input.
+inline constexpr int64_t kMostExtent = int64_t{1} << 60;
+// The most for what multiplies a size that only a run knows.
+inline constexpr int64_t kMostFactor = int64_t{1} << 31;
+// The attribute `name`: a number from 1 to `most` for each of `count` spatial axes; empty: all 1.
+Result<std::vector<int64_t>> read_steps(DefineContext& c, const std::string& name, size_t count, int64_t most = kMostExtent);
+// That pads that are known and what dilated kernels cover are at most kMostExtent.
 Status check_extents(DefineContext& c, const std::vector<Dim>& kernel, const std::vector<int64_t>& dilations,
                      const std::vector<Dim>& pads);
 // strides, dilations, pads, auto_pad, and ceil_mode where the operator has it. `kernel` may be symbolic.

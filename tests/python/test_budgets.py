@@ -241,7 +241,7 @@ def pooled(x, kernel, stride, pad, reduce):
 
 
 @pytest.mark.parametrize(
-    "kernel, stride, pad", [(300, 1, 299), (300, 7, 150), (2**31, 2**31 - 5, 2**31 - 1), (2**31, 2**31, 2**30)]
+    "kernel, stride, pad", [(300, 1, 299), (300, 7, 150), (2**31, 2**31 - 5, 2**31 - 1), (2**31, 2**31, 2**30), (2**40, 2**40, 2**39)]
 )
 def test_windows_far_larger_than_the_input(kernel, stride, pad):
     x = ramp(1, 2, 11) + np.float32(2)

@@ -10,7 +10,8 @@ Tensors compute(DefineContext& c) {
   AttrReader a = c.attr();
   const std::vector<Dim>&image = a.as_dims("image"), &block = a.as_dims("block");
   size_t n = image.size();
-  std::vector<int64_t> strides = TRY(read_steps(c, "strides", n)), dilations = TRY(read_steps(c, "dilations", n));
+  std::vector<int64_t> strides = TRY(read_steps(c, "strides", n, kMostFactor)),
+                       dilations = TRY(read_steps(c, "dilations", n));
   std::vector<Dim> pads = a.as_dims("pads");
   if (pads.empty()) pads.assign(2 * n, c.dim(0));
   if (x->rank() != 3) return c.fail("shape-mismatch", "the columns must have rank 3 but have " + std::to_string(x->rank()));

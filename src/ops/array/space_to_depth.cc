@@ -9,7 +9,7 @@ Tensors compute(DefineContext& c) {
   int64_t b = c.attr().as_int("block");
   const std::string& mode = c.attr().as_string("mode");
   if (x->rank() != 4) return c.fail("shape-mismatch", "the input must have rank 4 but has " + std::to_string(x->rank()));
-  if (b < 1) return c.fail("bad-attribute", "the block must be positive");
+  if (b < 1 || b > INT32_MAX) return c.fail("bad-attribute", "the block must be from 1 to 2^31 - 1");
   if (mode != "dcr" && mode != "crd") return c.fail("bad-attribute", "there is no mode '" + mode + "'");
   for (size_t k : {size_t{2}, size_t{3}})
     TRY(c.require_equal(expr::mod(x->shape[k], b), c.dim(0), "a spatial size divided by the block leaves a rest and 0"));

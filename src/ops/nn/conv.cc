@@ -10,6 +10,7 @@ Tensors compute(DefineContext& c) {
   if (!c.attr().has("to")) TRY(c.require_same_dtype(0, 1));
   TRY(require_domain(c, 0, kNumbers));
   TRY(require_domain(c, 1, kNumbers));
+  TRY(require_weight(c, 0, 1));
   Convolution conv = TRY(convolve(c, {x->shape, w->shape, [&](const Index& i) { return expr::make_cast(work, (*x)(i)); },
                                       [&](const Index& i) { return expr::make_cast(work, (*w)(i)); }, work}));
   if (c.has(2)) TRY(require_bias(c, 2, w->shape[0]));

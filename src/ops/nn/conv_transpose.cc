@@ -12,8 +12,8 @@ struct Axis {
 Result<std::vector<Axis>> read_axes(DefineContext& c, const std::vector<Dim>& input, const std::vector<Dim>& kernel) {
   size_t n = input.size();
   AttrReader a = c.attr();
-  std::vector<int64_t> strides = TRY(read_steps(c, "strides", n)), dilations = TRY(read_steps(c, "dilations", n)),
-                       extra = a.as_ints("output_padding");
+  std::vector<int64_t> strides = TRY(read_steps(c, "strides", n, kMostFactor)),
+                       dilations = TRY(read_steps(c, "dilations", n)), extra = a.as_ints("output_padding");
   std::vector<Dim> pads = a.as_dims("pads");
   const std::vector<Dim>& wanted = a.as_dims("output_shape");
   const std::string& auto_pad = a.as_string("auto_pad");
@@ -60,9 +60,7 @@ Tensors compute(DefineContext& c) {
   TRY(require_domain(c, 0, kNumbers));
   TRY(c.require_same_dtype(0, 1));
   Layout layout = TRY(read_layout(c, x->rank()));
-  if (w->rank() != x->rank())
-    return c.fail("shape-mismatch",
-                  "the weight has rank " + std::to_string(w->rank()) + " but the input " + std::to_string(x->rank()));
+  TRY(require_weight(c, 0, 1));
   int64_t group = c.attr().as_int("group");
   if (group < 1) return c.fail("bad-attribute", "group must be positive");
   Dim channels = x->shape[layout.channel_axis()], group_out = w->shape[1], group_in = expr::floordiv(w->shape[0], group);

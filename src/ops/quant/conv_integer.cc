@@ -9,6 +9,7 @@ Tensors compute(DefineContext& c) {
   const Tensor &x = c.in(0), &w = c.in(1);
   TRY(require_domain(c, 0, kInts));
   TRY(require_domain(c, 1, kInts));
+  TRY(require_weight(c, 0, 1));
   if (c.has(2)) TRY(require_single(c, 2));
   bool per_channel = c.has(3) && c.in(3)->rank() == 1 && !c.in(3)->shape[0].is_const(1);
   if (per_channel)

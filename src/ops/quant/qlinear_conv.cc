@@ -10,6 +10,7 @@ Tensors compute(DefineContext& c) {
   const Tensor &x = c.in(0), &w = c.in(3);
   TRY(require_domain(c, 0, kInts));
   TRY(require_domain(c, 3, kInts));
+  TRY(require_weight(c, 0, 3));
   for (size_t k : {size_t{1}, size_t{2}, size_t{6}, size_t{7}}) TRY(require_single(c, k));
   auto per_channel = [&](size_t k) { return c.in(k)->rank() == 1 && !c.in(k)->shape[0].is_const(1); };
   for (size_t k : {size_t{4}, size_t{5}}) {
