@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """How soon a run ends that is cancelled: one operator after another, at sizes that run long, on one thread.
 
-  cancel.py [NAME ...] [--after SECONDS] [--limit MS] [--repeat N]
+  cancel.py [NAME ...] [--after SECONDS] [--limit MS] [--repeat N] [--loop SECONDS]
 
 Prints for each operator how long it ran before, and how long it went on after cancel(): by the CPU clock of its thread, and by the
 wall clock, which counts what other processes take from it. A run that ends by itself is cancelled sooner; `short` is one
-that leaves no time for that.
+that leaves no time for that. With --loop the operator is the body of a compiled loop that never ends, and each run is cancelled at a
+random moment of so many seconds.
 """
 import argparse
 import sys
@@ -61,6 +62,37 @@ def build(name):
             if o.type.HasField("tensor_type") and not o.type.tensor_type.elem_type:
                 o.type.tensor_type.elem_type = T.FLOAT
     return model, feed
+
+
+def looped(model, feed):
+    """The model as the body of a loop that never ends, each iteration of which reads what the one before it computed."""
+    g = model.graph
+    inputs = {i.name: i for i in g.input}
+    names = [k for k, v in feed.items() if v.ndim and v.size > 1] or list(feed)
+    first, body = names[0], []
+    kind = inputs[first].type.tensor_type.elem_type
+    if kind == T.BOOL:
+        body += [node("Less", "zero carried", "extra"), node("Or", "extra " + first, "first")]
+    else:
+        body += [node("Cast", "carried", "extra", to=kind), node("Add", "extra " + first, "first")]
+    for n in g.node:
+        copy = onnx.NodeProto()
+        copy.CopyFrom(n)
+        for k, used in enumerate(copy.input):
+            if used == first:
+                copy.input[k] = "first"
+        body.append(copy)
+    out = g.output[0].name
+    body += [node("Cast", out, "as_float", to=T.FLOAT), node("ReduceMax", "as_float", "most", keepdims=0), node("Mul", "most zero", "none"),
+             node("IsNaN", "none", "bad"), node("Where", "bad zero none", "next"), node("Identity", "going", "goes")]
+    scalar = [H.make_tensor_value_info(k, t, []) for k, t in (("at", T.INT64), ("going", T.BOOL), ("carried", T.FLOAT))]
+    made = [H.make_tensor_value_info(k, t, []) for k, t in (("goes", T.BOOL), ("next", T.FLOAT))]
+    loop = H.make_node("Loop", ["trips", "", "zero"], ["last"], body=H.make_graph(body, "body", scalar, made))
+    constants = [NH.from_array(np.int64(2 ** 62), "trips"), NH.from_array(np.float32(0), "zero"), *g.initializer]
+    whole = H.make_model(H.make_graph([loop], "g", g.input, [H.make_tensor_value_info("last", T.FLOAT, [])], constants),
+                         opset_imports=model.opset_import)
+    whole.ir_version = model.ir_version
+    return whole
 
 
 def elementwise():
@@ -301,6 +333,7 @@ def main():
     parser.add_argument("--limit", type=float, default=50, help="milliseconds")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--loop", type=float, default=0, metavar="SECONDS")
     args = parser.parse_args()
     for group in (elementwise, arrays, reductions, network, sequences_and_loops):
         group()
@@ -308,6 +341,8 @@ def main():
     for name in args.names or CASES:
         try:
             model, feed = build(name)
+            if args.loop:
+                model = looped(model, feed)
             exe = pliant.compile(model, threads=args.threads)
         except Exception as e:
             failed.append(name)
@@ -315,12 +350,15 @@ def main():
             continue
         after, tries = args.after, []
         for k in range(3 * args.repeat + 6):
-            ran, cpu, wall = stop(exe, feed, after * (1, .4, 2.2, .7)[k % 4])  # in other phases of the run
-            if cpu is None:
+            moment = R.uniform(0, args.loop) if args.loop else after * (1, .4, 2.2, .7)[k % 4]  # in other phases of the run
+            ran, cpu, wall = stop(exe, feed, moment)
+            if cpu is None and not args.loop:
                 after = min(after, ran * .9) * (1 if k % 4 == 2 else .7)
                 if after < .004:
                     break
                 continue
+            if cpu is None:
+                break
             tries.append((cpu, wall, ran))
             if len(tries) == args.repeat:
                 break
@@ -328,10 +366,12 @@ def main():
             print(f"{name:32} short: {ran * 1e3:.0f} ms", flush=True)
             continue
         cpu, wall, ran = (max(t[k] for t in tries) * 1e3 for k in range(3))
+        middle = sorted(t[0] for t in tries)[len(tries) // 2] * 1e3
         if cpu > args.limit:
             late.append(name)
         mark = "  LATE" if cpu > args.limit else ""
-        print(f"{name:32} cancelled after {ran:6.0f} ms, ended {cpu:7.2f} ms of CPU and {wall:7.2f} ms later{mark}",
+        print(f"{name:32} cancelled after {ran:6.0f} ms, ended {cpu:7.2f} ms of CPU (median {middle:6.2f}) and "
+              f"{wall:7.2f} ms later{mark}",
               flush=True)
     print(f"{len(late)} late: {' '.join(late)}" + (f"; {len(failed)} not compiled" if failed else ""))
     sys.exit(bool(late or failed))
