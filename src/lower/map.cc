@@ -22,6 +22,7 @@ loop::StmtPtr make_stage_store(expr::Context& ctx, loop::BufferId buffer, Dim of
 namespace {
 
 constexpr int64_t kChunkBytes = 16384;  // of the widest type, for one task along the vector loop
+constexpr int64_t kSharing = 8;         // iterations that share the places that they read at
 constexpr int64_t kShortRow = 4;        // vectors of a row that is not worth parts of its own around a cut
 
 // A function that is a polynomial, not an instruction.
@@ -174,6 +175,32 @@ loop::StmtPtr make_turns(expr::Context& ctx, const Nest& nest, const std::vector
   return loop::make_for(*v.as_symbol(), vectors, loop::ForKind::Serial, loop::make_block(std::move(parts)));
 }
 
+// The loop outside all but the last two whose iterations read at the same places but for a stride, where finding the places
+// takes several loads: that of an image's channels, for one. Their vectors are computed once for a few iterations.
+std::optional<size_t> loop_of_shared_places(expr::Context& ctx, const Nest& nest) {
+  constexpr size_t kLeastLoads = 2;
+  std::vector<Scalar> finding;
+  std::vector<Dim> gathers;
+  for (Dim d : all_offsets(nest)) {
+    const std::vector<Scalar> loads = expr::loads_of(expr::make_index(d));
+    if (loads.empty()) continue;
+    gathers.push_back(d);
+    for (Scalar s : loads)
+      if (std::find(finding.begin(), finding.end(), s) == finding.end()) finding.push_back(s);
+  }
+  const SymbolId inner = nest.loops.back().var;
+  auto uses = [](const std::vector<Scalar>& all, SymbolId var) {
+    return std::any_of(all.begin(), all.end(), [&](Scalar s) { return expr::uses_symbol(s, var); });
+  };
+  if (finding.size() < kLeastLoads || !uses(finding, inner)) return std::nullopt;
+  for (size_t j = nest.loops.size() - 1; j-- > 1;) {
+    const Loop& l = nest.loops[j - 1];
+    const bool strides = std::all_of(gathers.begin(), gathers.end(), [&](Dim d) { return stride_in(ctx, d, l.var); });
+    if (strides && !uses(finding, l.var)) return j - 1;
+  }
+  return std::nullopt;
+}
+
 // Tasks of the outer loops, and of chunks of a long innermost one, which is the vector loop.
 TaskGrid make_rows_of_vectors(expr::Context& ctx, const target::Target& target, const Nest& nest, const Group& group,
                               int64_t lanes) {
@@ -196,6 +223,15 @@ TaskGrid make_rows_of_vectors(expr::Context& ctx, const target::Target& target, 
   Dim begin = ctx.constant(0), length = inner.extent;
   std::vector<Loop> serial;
   expr::DimMap outer;
+  std::optional<Loop> sharing;
+  if (const auto j = unrolled_var || group.checks > 0 ? std::nullopt : loop_of_shared_places(ctx, nest)) {
+    const Loop l = grid.parallel[*j];
+    const Dim blocks = ceildiv(l.extent, kSharing), b = ctx.index_symbol("b", blocks);
+    const Dim count = min(ctx.constant(kSharing), l.extent - b * kSharing), c = ctx.index_symbol("c", count);
+    grid.parallel[*j] = {*b.as_symbol(), blocks};
+    sharing = {*c.as_symbol(), count};
+    outer[l.var] = b * kSharing + c;
+  }
   if (!upper && !grid.parallel.empty()) {
     const Loop row = grid.parallel.back();
     grid.parallel.pop_back();
@@ -232,7 +268,8 @@ TaskGrid make_rows_of_vectors(expr::Context& ctx, const target::Target& target, 
       if (unrolled_var) at[*unrolled_var] = u;
       points.push_back(make_point(ctx, n, group, at, lane_of(v, begin)));
     }
-    return loop::make_block(std::move(points));
+    loop::StmtPtr st = loop::make_block(std::move(points));
+    return sharing ? loop::make_for(sharing->var, sharing->extent, loop::ForKind::Serial, st) : st;
   };
   auto rows = [&](loop::StmtPtr row) {
     std::vector<loop::StmtPtr> all = parts;
@@ -240,7 +277,8 @@ TaskGrid make_rows_of_vectors(expr::Context& ctx, const target::Target& target, 
     return wrap_loops(serial, loop::ForKind::Serial, loop::make_block(std::move(all)));
   };
   grid.body = rows(make_vector_loop(ctx, length, lanes, [&](Dim v) { return element(nest, v); }, tail));
-  if (const auto cut = unrolled_var || group.checks > 0 ? std::nullopt : find_cut(ctx, target, nest.scalars, inner)) {
+  if (const auto cut =
+          unrolled_var || sharing || group.checks > 0 ? std::nullopt : find_cut(ctx, target, nest.scalars, inner)) {
     Nest sides[3] = {nest, nest, nest};
     for (size_t side : {Before, After})
       for (Scalar& s : sides[side].scalars) s = assume(s, cut->condition, cut->holds_before == (side == Before));

@@ -12,13 +12,14 @@ import pliant
 F32, I64 = models.F32, models.I64
 
 
-def compiled(op, inputs, order, opset=20, **attributes):
+def compiled(op, inputs, order, opset=20, target="native", **attributes):
     infos = []
     for name, dtype, rank, shape in inputs:
         infos.append(helper.make_tensor_value_info(name, dtype, shape or [f"{name}{k}" for k in range(rank)]))
     node = helper.make_node(op, order, ["y"], **attributes)
     graph = helper.make_graph([node], "g", infos, [helper.make_empty_tensor_value_info("y")])
-    return pliant.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9))
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
+    return pliant.compile(model, target=target)
 
 
 def linear_along(x, axis, size):
@@ -140,6 +141,42 @@ def max_roi_pool(x, regions, bins, scale):
             part = x[int(region[0]), :, t:b, left:right]
             y[r, :, i, j] = part.max((1, 2)) if part.size else 0
     return y
+
+
+def sampled(x, grid, mode, padding):
+    """GridSample in f64, without aligned corners."""
+    sizes = x.shape[2:]
+    at = [((grid[..., k].astype(np.float64) + 1) * n - 1) / 2 for k, n in zip(reversed(range(len(sizes))), sizes)]
+    out = np.zeros((*x.shape[:2], *grid.shape[1:-1]))
+    image = np.arange(x.shape[0]).reshape([-1] + [1] * len(sizes))
+    corners = itertools.product([0, 1], repeat=len(sizes)) if mode == "linear" else [(0,) * len(sizes)]
+    for corner in corners:
+        weight, inside, places = 1.0, True, []
+        for position, side, n in zip(at, corner, sizes):
+            place = np.floor(position) + side if mode == "linear" else np.rint(position)
+            weight = weight * (1 - np.abs(position - place)) if mode == "linear" else weight
+            inside = inside & (place >= 0) & (place < n) if padding == "zeros" else inside
+            places.append(np.clip(place, 0, n - 1).astype(int))
+        values = np.moveaxis(x, 1, -1)[(image, *places)]
+        out += np.moveaxis(values * (weight * inside * np.ones(image.shape))[..., None], -1, 1)
+    return out
+
+
+@pytest.mark.parametrize("target", ["native", "x86-64-v3"])
+@pytest.mark.parametrize("space", [2, 3])
+@pytest.mark.parametrize("mode, padding", [("linear", "zeros"), ("nearest", "zeros"), ("linear", "border")])
+def test_grid_sample_of_any_number_of_channels(mode, padding, space, target):
+    """Places are found once for a few channels: counts around a multiple of those, and widths around a vector's."""
+    exe = compiled("GridSample", [("x", F32, space + 2, None), ("g", F32, space + 2, ["n", "a", "b", "c"][: space + 1] + [space])],
+                   ["x", "g"], target=target, mode=mode, padding_mode=padding)
+    rng = np.random.default_rng(space)
+    for channels, width in [(1, 9), (3, 1), (7, 16), (8, 8), (9, 33), (17, 7), (0, 4), (5, 0)]:
+        x = rng.standard_normal((2, channels, *[4, 5, 3][:space])).astype(np.float32)
+        grid = rng.uniform(-1.3, 1.3, (2, *[3, 2][: space - 1], width, space)).astype(np.float32)
+        (y,) = exe.run({"x": x, "g": grid}).values()
+        want = sampled(x, grid, mode, padding)
+        assert y.shape == want.shape
+        np.testing.assert_allclose(y, want, rtol=1e-4, atol=1e-5, err_msg=f"{channels} {width}")
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
