@@ -46,6 +46,7 @@ def test_compile_options(folder, tmp_path):
     assert exe.inputs[0].shape == ("b", "s")
     assert exe.info["symbols"]["b"][:2] == (1, 8) and exe.info["target"] == "x86-64-v3"
     assert "// strategy: contraction" in (tmp_path / "dump" / "kernels.ir").read_text()
+    assert "function @" in (tmp_path / "dump" / "host.ir").read_text()
 
 
 def test_run_from_files_to_files(folder, tmp_path):
