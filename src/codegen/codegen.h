@@ -22,8 +22,8 @@ struct KernelSource {
 struct Options {
   int opt_level = 3;     // 0 to 3: 0 keeps loops scalar and unoptimised, 3 is everything
   int threads = 1;       // for compiling
-  std::string dump_dir;  // when set: .ll and .s of each module, and kernels.txt, where each function lies in the text;
-                         // then spills in innermost loops are remarks
+  std::string dump_dir;  // when set: .ll and .s of each module, passes.ir, the functions behind each loop pass, and
+                         // kernels.txt, where each function lies in the text; then spills in innermost loops are remarks
   std::function<void(const std::string&)> remark;  // what is done in a slower way than was asked for, where and why
 };
 struct Compiled {

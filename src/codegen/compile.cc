@@ -64,6 +64,30 @@ Status write_map(const std::string& dir, const std::vector<std::string>& symbols
   return write_file(dir + "/kernels.txt", text);
 }
 
+// The kernels of those indices behind the loop passes, with operations that the emitter has. DIR/passes.ir: what each pass
+// made of them, where it changed something.
+Result<std::vector<loop::Function>> make_legal(const std::vector<KernelSource>& kernels, const std::vector<size_t>& unique,
+                                               expr::Context& ctx, const Target& target, const Options& options) {
+  // At level 0 loops stay scalar.
+  const loop::PassOptions passes{.most_lanes = options.opt_level <= 0 ? 1 : target.vector_bytes,
+                                 .masked_memory = target.masked_memory,
+                                 .remark = options.remark};
+  std::string text;
+  std::vector<loop::Function> legal;
+  legal.reserve(unique.size());
+  loop::PassObserver observer;
+  if (!options.dump_dir.empty())
+    observer = [&](const char* pass, const loop::Function& f) {
+      text += "// kernel" + std::to_string(legal.size()) + " after " + pass + "\n" + loop::print(f, ctx) + "\n";
+    };
+  for (size_t k : unique) {
+    poll_stop();
+    legal.push_back(legalize(loop::run_passes(*kernels[k].function, ctx, passes, observer), ctx, target));
+  }
+  if (!options.dump_dir.empty()) TRY(write_file(options.dump_dir + "/passes.ir", text));
+  return legal;
+}
+
 // One remark a kernel, with what the worst of its loops does.
 void report_spills(const std::vector<Unit>& units, const std::vector<std::string>& symbols,
                    const std::vector<KernelSource>& kernels, const std::vector<size_t>& unique, const Options& options) {
@@ -98,15 +122,7 @@ Result<Compiled> compile(const std::vector<KernelSource>& kernels, const std::ve
     if (is_new) unique.push_back(i);
     number_of[i] = it->second;
   }
-  // At level 0 loops stay scalar.
-  const loop::PassOptions passes{
-      .most_lanes = level == 0 ? 1 : target.vector_bytes, .masked_memory = target.masked_memory, .remark = options.remark};
-  std::vector<loop::Function> legal;
-  legal.reserve(unique.size());
-  for (size_t k : unique) {
-    poll_stop();
-    legal.push_back(legalize(loop::run_passes(*kernels[k].function, ctx, passes), ctx, target));
-  }
+  const std::vector<loop::Function> legal = TRY(make_legal(kernels, unique, ctx, target, options));
 
   std::vector<Unit> units;
   std::vector<std::string> symbols;

@@ -16,6 +16,7 @@
 #include "base/half.h"
 #include "codegen/codegen.h"
 #include "codegen/frame.h"
+#include "loop/grid.h"
 
 namespace pliant::codegen {
 
@@ -191,7 +192,7 @@ class Kernel {
     artifact::KernelFrame frame{pointers.data(),     values.data(), scratch.data(),
                                 fault_values.data(), nullptr,       GuardedScratch::kGap};
     // In three slices, as threads would.
-    const int64_t tasks = evaluate(task_count(function, ctx));
+    const int64_t tasks = evaluate(loop::task_count(function, ctx));
     uint32_t status = 0;
     for (int64_t k = 0; k < 3 && status == 0; ++k) status = v.run(&frame, tasks * k / 3, tasks * (k + 1) / 3);
     EXPECT_TRUE(scratch.is_intact()) << "the kernel wrote outside a piece of its scratch memory";

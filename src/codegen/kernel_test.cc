@@ -8,7 +8,7 @@ namespace {
 TEST(KernelCode, GridOfSeveralLoops) {
   Kernel k(R"(kernel g(%y: i64[a, b, c] out) {
     for parallel i in a { for parallel j in b { for parallel k in c { %y[i, j, k] = index(i*10000 + j*100 + k) } } } })");
-  EXPECT_EQ(task_count(k.function, k.ctx).str(), "a*b*c");
+  EXPECT_EQ(loop::task_count(k.function, k.ctx).str(), "a*b*c");
   for (int64_t a : {0, 1, 4}) {
     for (int64_t b : {0, 1, 5}) k.expect_same({{"a", a}, {"b", b}, {"c", 3}});
   }
@@ -16,7 +16,7 @@ TEST(KernelCode, GridOfSeveralLoops) {
 
 TEST(KernelCode, NoGridIsOneTask) {
   Kernel k("kernel g(%y: i32[n] out) { for i in n { %y[i] += 1i32 } }");
-  EXPECT_TRUE(task_count(k.function, k.ctx).is_const(1));
+  EXPECT_TRUE(loop::task_count(k.function, k.ctx).is_const(1));
   k.expect_same({{"n", 10}});
 }
 

@@ -84,8 +84,6 @@ class Placement {
       case ForKind::Unroll: return work * static_cast<double>(s.extent.const_value());
       case ForKind::Tensor: return work;
       case ForKind::Parallel:
-        if (s.body[0]->kind == StmtKind::For && s.body[0]->for_kind == ForKind::Parallel) return work;
-        break;
       case ForKind::Serial: break;
     }
     const double iterations = most_iterations(s);

@@ -10,8 +10,8 @@ namespace pliant::codegen {
 // is a cache miss. A look is a load and a branch, but each turn also ends a loop, which a processor may not foresee.
 constexpr double kOperationsOfOneTurn = 1 << 17;
 
-// For loops, how many of their iterations make a turn: the kernel looks at its stop flag after each. Of a task grid it is
-// the innermost loop, and the iterations are tasks. A While looks after every iteration and is not listed.
+// For loops, how many of their iterations make a turn: the kernel looks at its stop flag after each. Iterations of a task
+// grid are tasks. A While looks after every iteration and is not listed.
 using Polls = std::unordered_map<const loop::Stmt*, int64_t>;
 
 // Polls so that `f` does no more than kOperationsOfOneTurn, or one iteration of straight code where that is more, between

@@ -1,6 +1,7 @@
 #include "codegen/polls.h"
 
 #include "codegen/kernel_harness.h"
+#include "loop/pass/pass.h"
 #include "loop/walk.h"
 
 namespace pliant::codegen {
@@ -11,7 +12,7 @@ std::map<std::string, int64_t> turns_of(const std::string& text) {
   expr::Context ctx;
   Result<loop::Function> parsed = loop::parse(text, ctx);
   EXPECT_TRUE(parsed.ok()) << parsed.error().text();
-  const loop::Function f = parsed.take();
+  const loop::Function f = loop::run_passes(parsed.take(), ctx, {.most_lanes = 8});
   const Polls polls = place_polls(f, ctx);
   std::map<std::string, int64_t> out;
   loop::for_each(f.body, [&](const loop::Stmt& s) {
@@ -31,7 +32,7 @@ TEST(Polls, StandWhereLoopsMayBeLong) {
   const auto small = turns_of(R"(kernel small(%x: f32[m*16], %y: f32[m*16] out) {
     for parallel p in m { for parallel i in m { for j in 4 { for unroll k in 4 { %y[i*16 + j*4 + k] = %x[j*4 + k] } } } } })");
   ASSERT_EQ(small.size(), 1u);
-  EXPECT_GE(small.at("i"), 64);
+  EXPECT_GE(small.at("task"), 64);
   EXPECT_TRUE(turns_of("kernel few(%y: f32[100] out) { for i in 100 { for j in 50 { %y[i] += 1f32 } } }").empty());
   EXPECT_TRUE(turns_of("kernel bounded(%y: f32[n] out) { for i in min(n, 64) { %y[i] = 1f32 } }").empty());
   EXPECT_EQ(turns_of("kernel constant(%y: f32[1] out) { for i in 1000000000000 { %y[0] += 1f32 } }").size(), 1u);
@@ -56,6 +57,7 @@ TEST(Polls, EndKernelsThatWouldRunForYears) {
       "kernel nested(%y: f32[1] out) { for i in n { for j in n { %y[0] += 1f32 } } }",
       "kernel short_rows(%y: f32[1] out) { for i in n { for j in mod(n, 3) { %y[0] += 1f32 } %y[0] = %y[0] * 0.5f32 } }",
       "kernel grid(%y: f32[1] out) { for parallel i in n { for parallel j in n { %y[0] = 1f32 } } }",
+      "kernel short(%y: f32[1] out) { for parallel i in n { for parallel j in 4 { %y[0] = 1f32 } } }",
       "kernel tasks(%y: f32[1] out) { for parallel i in n { for j in n { %y[0] = 1f32 } } }",
       "kernel branch(%y: f32[1] out) { for i in n { if index(i) < 5i64 { %y[0] = 1f32 } else { for j in n { %y[0] += 2f32 } "
       "} } }",

@@ -1,8 +1,8 @@
 // Kernels and shape functions: frames, task grids, aliasing facts.
 //
 //   entry:  buffers, integers and scratch from the frame
-//   task:   for t in [begin, end): the indices of the Parallel loops by division of t, then the body; in turns
-//   (emit_loop.cc) done:   return 0
+//   task:   for t in [begin, end): the body; in turns (emit_loop.cc)
+//   done:   return 0
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include <algorithm>
@@ -16,7 +16,6 @@
 namespace pliant::codegen {
 
 using llvm::Value;
-using loop::StmtPtr;
 
 Emitter::Emitter(llvm::Module& module, expr::Context& ctx, const Target& target, int opt_level)
     : module_(module),
@@ -138,27 +137,15 @@ void Emitter::emit_kernel(const KernelSource& source, const std::string& symbol)
   polls_ = place_polls(f, ctx_);
   bind_buffers(f, frame);
 
-  const TaskGrid grid = task_grid(f);
-  std::vector<Value*> extents;
-  for (const StmtPtr& loop : grid.loops) {
-    // A grid with an empty extent has no tasks; a divisor is at least 1 wherever tasks run.
-    extents.push_back(hoist_->smax(uniform_dim(loop->extent), hoist_->constant(1)));
-  }
-  // Allocs above the grid's loops are each task's own.
-  StmtPtr body = grid.body;
-  for (size_t i = grid.allocs.size(); i-- > 0;) body = loop::make_alloc(*grid.allocs[i]->alloc, body);
+  // The task grid is one loop.
+  const bool has_grid = f.body->kind == loop::StmtKind::For && f.body->for_kind == loop::ForKind::Parallel;
   auto* tasks = llvm::BasicBlock::Create(llvm_, "tasks", function_);
   auto* done = llvm::BasicBlock::Create(llvm_, "done", function_);
   b_.CreateCondBr(b_.CreateICmpSLT(begin, end), tasks, done);
   hoist_->enter(tasks);
-  emit_iterations("task", begin, end, grid.loops.empty() ? 0 : turn_of(*grid.loops.back()), [&](Value* t) {
-    Value* rest = t;
-    for (size_t i = grid.loops.size(); i-- > 0;) {
-      Value* index = i == 0 ? rest : hoist_->mod(rest, extents[i], true);
-      if (i > 0) rest = hoist_->floordiv(rest, extents[i], true);
-      env_[grid.loops[i]->var] = index;
-    }
-    if (body) emit(body);
+  emit_iterations("task", begin, end, has_grid ? turn_of(*f.body) : 0, [&](Value* t) {
+    if (has_grid) return bind(f.body->var, t, [&] { emit(f.body->body[0]); });
+    emit(f.body);
   });
   b_.CreateBr(done);
   hoist_->leave(done);

@@ -12,7 +12,8 @@ bool SpillHandler::isAnyRemarkEnabled() const { return true; }
 
 bool SpillHandler::handleDiagnostics(const llvm::DiagnosticInfo& info) {
   const auto* missed = llvm::dyn_cast<llvm::MachineOptimizationRemarkMissed>(&info);
-  if (!missed || missed->getRemarkName() != "LoopSpillReloadCopies") return false;
+  if (!missed) return false;
+  if (missed->getRemarkName() != "LoopSpillReloadCopies") return true;  // the sums of a function
   const llvm::MachineBasicBlock* header = missed->getBlock();
   llvm::MachineDominatorTree dominators(const_cast<llvm::MachineFunction&>(*header->getParent()));
   const llvm::MachineLoopInfo loops(dominators);

@@ -38,6 +38,7 @@ class Masker {
 
  private:
   StmtPtr conditional(const StmtPtr& s, const Stmt& lanes, bool masked) {
+    if (s->value->kind == ScalarKind::Const && s->value->bits != 0) return run(s->body[0], &lanes, masked);
     std::vector<Scalar> conjuncts, uniform, varying;
     split_conjuncts(s->value, conjuncts);
     for (Scalar c : conjuncts) (expr::uses_symbol(c, lanes.var) ? varying : uniform).push_back(c);

@@ -18,6 +18,10 @@ struct PassOptions {
   std::function<void(const std::string&)> remark;
 };
 
+// collapse.cc: there is at most one Parallel loop, and it is the function's body. Lets in it give the indices of a task grid
+// of several loops.
+Function collapse(const Function& f, expr::Context& ctx, const PassOptions& options);
+
 // vectorize.cc: a Vector loop has a power of two of lanes, at most `most_lanes` and at least two, is in no other one, and
 // its lanes run the same statements: no While, Let or Scratch Alloc is inside, and how often inner loops run is the same for
 // all lanes. Loops of other lengths become several; a loop that cannot be one becomes Serial, with a remark. Tensor loops
@@ -41,6 +45,8 @@ struct Pass {
 };
 // In the order in which they run.
 std::span<const Pass> passes();
-Function run_passes(const Function& f, expr::Context& ctx, const PassOptions& options);
+// Called with the name of each pass that changed something and what it gave.
+using PassObserver = std::function<void(const char* pass, const Function& f)>;
+Function run_passes(const Function& f, expr::Context& ctx, const PassOptions& options, const PassObserver& observer = {});
 
 }  // namespace pliant::loop
