@@ -10,7 +10,7 @@
 namespace pliant::schedule {
 namespace {
 
-constexpr uint64_t kCases = 100;
+constexpr uint64_t kCases = 150;
 
 class Generator {
  public:
@@ -208,7 +208,15 @@ std::string Generator::step(const Schedule& s) {
     }
     case 8:
     case 9: return "fission " + l;
-    case 10: return "merge " + l + " " + (pick(0, 1) && s.has_loop(l + ".1") ? l + ".1" : other);
+    case 10: {
+      // Those that fission parted are the likeliest to go together.
+      std::vector<std::string> parted;
+      for (const std::string& n : loops)
+        if (s.has_loop(n + ".1")) parted.push_back(n);
+      if (parted.empty() || pick(0, 3) == 0) return "merge " + l + " " + other;
+      const std::string first = one_of(parted);
+      return "merge " + first + " " + first + ".1";
+    }
     case 11: return "unroll " + l;
     case 12:
       if (pick(0, 1)) return "vectorize " + l;
@@ -288,10 +296,10 @@ TEST(ScheduleRandom, LegalTracesKeepTheMeaning) {
     std::string replayed = replayed_text(text, s.trace(), seed);
     ASSERT_EQ(replayed_text(text, s.trace(), seed), replayed) << s.trace();
   }
-  for (const char* primitive : {"split",     "split_even",  "fuse",       "collapse", "reorder", "fission", "merge",
-                                "rfactor",   "unroll",      "vectorize",  "parallel", "mask",    "pad",     "specialize",
-                                "partition", "cache_write", "cache_read", "repack",   "inline",  "bind",    "compute_at",
-                                "tensorize"})
+  for (const char* primitive :
+       {"split",      "split_even", "fuse",     "collapse", "reorder",    "fission",    "merge",     "rfactor",
+        "unroll",     "vectorize",  "parallel", "mask",     "pad",        "specialize", "partition", "cache_write",
+        "cache_read", "repack",     "inline",   "bind",     "compute_at", "tensorize"})
     EXPECT_GT(applied[primitive], 0) << primitive;
   for (auto& [name, count] : applied) RecordProperty(name, count);
 }
