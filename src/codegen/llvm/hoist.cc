@@ -1,6 +1,7 @@
 #include "codegen/llvm/hoist.h"
 
 #include <llvm/IR/Constants.h>
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicInst.h>
 
 #include "base/result.h"
@@ -101,7 +102,16 @@ Value* Hoister::safe_divisor(Value* y) {
   auto* bounded = llvm::dyn_cast<llvm::IntrinsicInst>(y);
   const bool is_safe = bounded && bounded->getIntrinsicID() == llvm::Intrinsic::smax && is_int(bounded->getArgOperand(1), 1);
   if (is_safe || llvm::isa<ConstantInt>(y)) return y;
-  return smax(y, constant(1));
+  // LLVM must not see that the divisor is not 0: it moves divisions that cannot trap to their uses, into inner loops.
+  Value* bound = smax(y, constant(1));
+  return pure("opaque", {bound}, [&] {
+    auto* type = llvm::FunctionType::get(bound->getType(), {bound->getType()}, false);
+    auto* call = b_.CreateCall(llvm::InlineAsm::get(type, "", "=r,0", false), {bound});
+    call->setDoesNotAccessMemory();
+    call->setDoesNotThrow();
+    call->addFnAttr(llvm::Attribute::WillReturn);
+    return call;
+  });
 }
 
 Value* Hoister::floordiv(Value* x, Value* y, bool numerator_nonnegative) {
