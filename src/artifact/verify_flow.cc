@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "artifact/sized_output.h"
+
 namespace pliant::artifact {
 namespace {
 
@@ -126,7 +128,9 @@ class FlowVerifier {
       }
       case Opcode::Extern: {
         const ExternDesc& e = p_.externs[in.a];
-        read(e.inputs, visit), read(e.outputs, visit), read(e.ints, visit);
+        read(e.inputs, visit), read(e.ints, visit);
+        for (const Arg& a : e.outputs)
+          if (!is_sized_by(p_.outputs, e, a)) read(a, visit);
         for (const auto& shape : e.input_shapes) read(shape, visit);
         return;
       }
@@ -186,8 +190,11 @@ class FlowVerifier {
   // Slots that are read after those have been computed.
   template <class F>
   void for_each_checked(const Instr& in, F&& visit) const {
-    if (in.op != Opcode::Shape) return;
-    for (const Check& c : p_.shape_programs[in.a].checks) read(c.a, visit), read(c.b, visit);
+    if (in.op == Opcode::Shape)
+      for (const Check& c : p_.shape_programs[in.a].checks) read(c.a, visit), read(c.b, visit);
+    if (in.op == Opcode::Extern)
+      for (const Arg& a : p_.externs[in.a].outputs)
+        if (is_sized_by(p_.outputs, p_.externs[in.a], a)) read(a, visit);
   }
 
   // Only slots that the code reads get a number: a program may say that it has many more.

@@ -114,6 +114,8 @@ class Bufferizer {
   Status bufferize_node(const Node& n);
   Status bufferize_read(const Node& n);
   Status bufferize_library(const Node& n, const ops::OpDef& op);
+  // Whether the runtime gives the value exactly its memory as an output of the model when its call knows the sizes.
+  bool is_output_sized_by_call(ValueId v, const std::vector<expr::SymbolId>& found) const;
   Status bufferize_kernels(const Node& n);
   Status bufferize_lowered(const Node& n, lower::LoweredNode low);
   void add_derivation(const Node& n, const lower::LoweredNode& low);

@@ -37,7 +37,9 @@ Status Bufferizer::bufferize_library(const Node& n, const ops::OpDef& op) {
         PLIANT_CHECK(ctx_.info(s).upper) << "the size " << ctx_.info(s).name << " of " << x.symbol << " has no bound";
         d = expr::substitute(d, {{s, *ctx_.info(s).upper}});
       }
-    if (data_dependent)
+    if (data_dependent && is_output_sized_by_call(v, fresh))
+      storage_[v] = direct_.at(v);
+    else if (data_dependent)
       storage_[v] = new_buffer(bytes_of(f_.tensor_type(v).dtype, shape));
     else
       define_value(v, true);
@@ -66,6 +68,16 @@ Status Bufferizer::bufferize_library(const Node& n, const ops::OpDef& op) {
   add(std::move(call));
   if (!fresh.empty()) start_epoch(next);
   return ok();
+}
+
+bool Bufferizer::is_output_sized_by_call(ValueId v, const std::vector<expr::SymbolId>& found) const {
+  const auto it = direct_.find(v);
+  if (it == direct_.end() || it->second.kind != Arg::Kind::Output || f_.results[it->second.index] != v) return false;
+  const std::vector<Dim>& shape = f_.tensor_type(v).shape;
+  return std::all_of(shape.begin(), shape.end(), [&](Dim d) {
+    const auto symbol = d.as_symbol();
+    return (symbol && std::find(found.begin(), found.end(), *symbol) != found.end()) || all_known(d);
+  });
 }
 
 }  // namespace pliant::bufferize

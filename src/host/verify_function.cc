@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "artifact/sized_output.h"
+
 namespace pliant::host {
 
 namespace {
@@ -218,13 +220,19 @@ Status FunctionVerifier::check(const Library& op, State& state) {
       x.outputs.size() != x.output_dtypes.size())
     return fail("the lists of a library call differ in length");
   TRY(has(x.inputs, state));
-  TRY(has(x.outputs, state));
-  for (const Arg& a : x.outputs) TRY(is_writable(a));
+  // An output whose size the call finds is allocated when it is known.
+  auto waits = [&](const Arg& a) { return is_entry_ && artifact::is_sized_by(m_.outputs, x, a); };
+  for (const Arg& a : x.outputs) {
+    if (!waits(a)) TRY(has(a, state));
+    TRY(is_writable(a));
+  }
   for (const std::vector<Int>& shape : x.input_shapes) TRY(has(shape, state));
   TRY(has(x.ints, state));
   TRY(has_lists(x.list_inputs));
   TRY(has_lists(x.list_outputs));
   for (uint32_t s : x.result_slots) TRY(sets(s, state));
+  for (const Arg& a : x.outputs)
+    if (waits(a)) TRY(has(a, state));
   return ok();
 }
 Status FunctionVerifier::check(const Copy& op, State& state) {

@@ -4,7 +4,9 @@
 #include <atomic>
 #include <cinttypes>
 
+#include "artifact/sized_output.h"
 #include "runtime/guards.h"
+#include "runtime/outputs.h"
 #include "runtime/text.h"
 
 namespace pliant::runtime {
@@ -137,6 +139,25 @@ pliant_status misaligned(const artifact::ExternDesc& desc, const char* what, siz
   return fail(PLIANT_RUN_FAULT, "%s: %s %zu is not aligned to its elements", desc.where.c_str(), what, i);
 }
 
+// Where a call's results go, and outputs that wait for them.
+struct Placing {
+  Model& model;
+  State& state;
+  const artifact::ExternDesc& desc;
+  int64_t* slots;
+};
+pliant_status place_output(void* context, size_t i, std::span<const int64_t> results, ExternOutput& output) {
+  auto& [model, state, desc, slots] = *static_cast<Placing*>(context);
+  for (size_t k = 0; k < results.size(); ++k) slots[desc.result_slots[k]] = results[k];
+  const uint32_t index = desc.outputs[i].index;
+  PLIANT_TRY(size_output(model, state, index, slots));
+  PLIANT_TRY(allocate_output(model, state, index));
+  output.data = state.outputs[index].data;
+  output.capacity = state.outputs[index].size.bytes;
+  output.waits = false;
+  return is_aligned(output.data, output.dtype) ? PLIANT_OK : misaligned(desc, "output", i);
+}
+
 }  // namespace
 
 pliant_status Executor::call_extern(const PreparedOp& op, PreparedList& list, int64_t* slots, TensorList* lists) {
@@ -158,7 +179,8 @@ pliant_status Executor::call_extern(const PreparedOp& op, PreparedList& list, in
   }
   for (size_t i = 0; i < desc.outputs.size(); ++i) {
     if (!is_aligned(*pointers, desc.output_dtypes[i])) return misaligned(desc, "output", i);
-    outputs[i] = {*pointers++, desc.output_dtypes[i], static_cast<uint64_t>(*ints++)};
+    outputs[i] = {*pointers++, desc.output_dtypes[i], static_cast<uint64_t>(*ints++),
+                  is_sized_by(model_.program.outputs, desc, desc.outputs[i])};
   }
   ExternCall call;
   call.inputs = {inputs, desc.inputs.size()};
@@ -169,6 +191,9 @@ pliant_status Executor::call_extern(const PreparedOp& op, PreparedList& list, in
   call.workspace = &state_.workspace;
   call.stop = StopFlag(state_.stop);
   call.random_keys = &state_.random_keys;
+  Placing placing{model_, state_, desc, slots};
+  call.place_output = &place_output;
+  call.place_context = &placing;
   for (size_t i = 0; i < desc.list_inputs.size(); ++i) list_inputs[i] = &lists[desc.list_inputs[i]];
   for (size_t i = 0; i < desc.list_outputs.size(); ++i) list_outputs[i] = &lists[desc.list_outputs[i]];
   call.list_inputs = {list_inputs, desc.list_inputs.size()};

@@ -50,9 +50,10 @@ pliant_status ExternCall::fault(const char* format, ...) const {
   return fail(PLIANT_RUN_FAULT, "%s%s%s", where, where[0] != 0 ? ": " : "", text);
 }
 
-pliant_status ExternCall::require_output(size_t i, DType dtype, uint64_t count) const {
+pliant_status ExternCall::require_output(size_t i, DType dtype, uint64_t count) {
   if (outputs[i].dtype != dtype)
     return fault("output %zu is %s but must be %s", i, name_of(outputs[i].dtype), name_of(dtype));
+  if (outputs[i].waits) PLIANT_TRY(place_output(place_context, i, results, outputs[i]));
   if (count > outputs[i].capacity / static_cast<uint64_t>(byte_size(dtype)))
     return fault("output %zu has room for %" PRIu64 " bytes but gets %" PRIu64 " elements", i, outputs[i].capacity, count);
   return PLIANT_OK;

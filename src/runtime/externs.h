@@ -22,10 +22,11 @@ struct ExternOutput {
   std::byte* data = nullptr;
   DType dtype = DType::F32;
   uint64_t capacity = 0;  // bytes
+  bool waits = false;     // has its memory when `results` are known: no data yet
 };
 struct ExternCall {
   std::span<const ExternInput> inputs;
-  std::span<const ExternOutput> outputs;
+  std::span<ExternOutput> outputs;
   std::span<const int64_t> ints;
   std::span<int64_t> results;
   const char* where = "";
@@ -36,6 +37,9 @@ struct ExternCall {
   uint64_t workspace_used = 0;
   StopFlag stop{nullptr};  // nothing may take longer than a turn without a look at it
   RandomKeys* random_keys = nullptr;
+  // Gives output `i`, which waits, its memory.
+  pliant_status (*place_output)(void* context, size_t i, std::span<const int64_t> results, ExternOutput& output) = nullptr;
+  void* place_context = nullptr;
   // Room for `count` objects until the call returns, 64-byte aligned; null when there is none, or the run is to end (the
   // message is set).
   template <class T>
@@ -44,8 +48,9 @@ struct ExternCall {
   }
   // The fault of the model's node, as pliant_run reports it.
   [[gnu::format(printf, 2, 3)]] pliant_status fault(const char* format, ...) const;
-  // That output `i` of dtype `dtype` can hold `count` elements.
-  pliant_status require_output(size_t i, DType dtype, uint64_t count) const;
+  // That output `i` of dtype `dtype` can hold `count` elements. Before anything is written to it, and after `results` are
+  // set where its size is among them.
+  pliant_status require_output(size_t i, DType dtype, uint64_t count);
 
  private:
   void* room_bytes(uint64_t count, uint64_t each);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cinttypes>
 
+#include "artifact/sized_output.h"
 #include "runtime/outputs.h"
 #include "runtime/text.h"
 
@@ -161,6 +162,11 @@ pliant_status Resolver::prepare_extern(uint32_t index, PreparedList& list) {
       return fail(PLIANT_RUN_FAULT, "%sinput %zu is larger than its %" PRIu64 " bytes", prefix_of(where).str(), i, bytes);
   }
   for (const Arg& a : desc.outputs) {
+    if (is_sized_by(model_.program.outputs, desc, a)) {  // the function asks for its memory
+      list.pointers.push_back(nullptr);
+      list.ints.push_back(0);
+      continue;
+    }
     PLIANT_TRY(push_arg(a, where, list, bytes));
     list.ints.push_back(static_cast<int64_t>(bytes));
   }

@@ -395,6 +395,43 @@ def test_counts_keep_memory_flat():
     assert resident[1] - resident[0] < 4 << 20
 
 
+@pytest.mark.parametrize("check_memory", [False, True])
+def test_found_sizes_decide_the_memory_of_outputs(check_memory):
+    """Outputs of Compress, NonZero and Unique take what they hold, not what they could hold, whoever reads them afterwards."""
+    def compiled(build, inputs, outputs):
+        g = models.Graph()
+        build(g)
+        return pliant.compile(g.model(inputs, [(o, t, None) for o, t in outputs]), progress=False, check_memory=check_memory)
+
+    bools, rows = ("c", BOOL, ["n"]), ("x", F32, ["n", 40])
+    cases = [
+        (compiled(lambda g: g("Compress", "x", "c", name="y", axis=0), [rows, bools], [("y", F32)]), lambda x, c: [x[c]]),
+        (compiled(lambda g: g("Compress", "x", "c", name="y"), [rows, bools], [("y", F32)]),
+         lambda x, c: [x.reshape(-1)[:c.size][c]]),
+        (compiled(lambda g: g("Neg", g("Compress", "x", "c", name="y", axis=0), name="z"), [rows, bools], [("y", F32), ("z", F32)]),
+         lambda x, c: [x[c], -x[c]]),
+        (compiled(lambda g: g("Reshape", g("Compress", "x", "c", name="y", axis=0), g.constant(i64(-1)), name="z"), [rows, bools],
+                  [("z", F32)]), lambda x, c: [x[c].reshape(-1)]),
+        (compiled(lambda g: (g("NonZero", "c", name="y"), g("Identity", "x", name="z")), [rows, bools], [("y", I64), ("z", F32)]),
+         lambda x, c: [np.stack(np.nonzero(c)), x]),
+        (compiled(lambda g: (g("NonZero", "c", name="y"), g("Compress", "x", "c", name="z", axis=0)), [rows, bools],
+                  [("y", I64), ("z", F32)]), lambda x, c: [np.stack(np.nonzero(c)), x[c]]),
+        (compiled(lambda g: (g("Unique", "x", name="y"), g("Shape", "c", name="z")), [rows, bools], [("y", F32), ("z", I64)]),
+         lambda x, c: [np.unique(x), np.array(c.shape)]),
+    ]
+    rng = np.random.default_rng(4)
+    for n in (0, 1, 7, 64, 4001):
+        for share in (0, 0.02, 0.5, 1):
+            x, c = rng.integers(0, 3, (n, 40)).astype(np.float32), rng.random(n) < share
+            for k, (exe, reference) in enumerate(cases):
+                want = reference(x, c)
+                limit = {} if k in (3, 6) else {"memory_limit": sum(w.nbytes for w in want) + 1}
+                got = exe.run({"x": x, "c": c}, **limit)
+                for value, w in zip(got.values(), want):
+                    assert value.shape == w.shape and value.dtype == w.dtype
+                    np.testing.assert_array_equal(value, w, err_msg=f"case {k}, n={n}, {share}")
+
+
 def resident_bytes():
     with open("/proc/self/statm") as f:
         return int(f.read().split()[1]) * 4096

@@ -137,6 +137,44 @@ struct Inputs {
   const float* least;  // null: no limit of scores
 };
 
+// The boxes that are kept, [batch, class, index] each, in blocks of which each has twice the one before: their number is
+// known when all are found.
+class Selection {
+ public:
+  pliant_status add(ExternCall& call, int64_t batch, int64_t box_class, int64_t index) {
+    if (used_ == size_of(block_count_ - 1)) {
+      blocks_[block_count_] = call.room<Triple>(static_cast<uint64_t>(size_of(block_count_)));
+      if (blocks_[block_count_] == nullptr) return PLIANT_OUT_OF_MEMORY;
+      ++block_count_;
+      used_ = 0;
+    }
+    blocks_[block_count_ - 1][used_++] = {batch, box_class, index};
+    ++count_;
+    return PLIANT_OK;
+  }
+  // To output 0, whose first axis is result 0.
+  pliant_status write(ExternCall& call) const {
+    if (!call.results.empty()) call.results[0] = count_;
+    PLIANT_TRY(call.require_output(0, DType::I64, 3 * static_cast<uint64_t>(count_)));
+    std::byte* to = call.outputs[0].data;
+    for (int b = 0; b < block_count_; ++b) {
+      const auto bytes = static_cast<size_t>(b + 1 < block_count_ ? size_of(b) : used_) * sizeof(Triple);
+      PLIANT_TRY(copy_bytes(to, reinterpret_cast<const std::byte*>(blocks_[b]), bytes, call.stop));
+      to += bytes;
+    }
+    return PLIANT_OK;
+  }
+
+ private:
+  struct Triple {
+    int64_t batch, box_class, index;
+  };
+  static int64_t size_of(int block) { return block < 0 ? 0 : int64_t{256} << block; }
+  Triple* blocks_[48];
+  int block_count_ = 0;
+  int64_t used_ = 0, count_ = 0;  // of the last block; in all
+};
+
 template <class Rank>
 pliant_status suppress(ExternCall& call, const Inputs& in) {
   auto* keys = call.room<typename Rank::Key>(static_cast<uint64_t>(in.n));
@@ -154,9 +192,7 @@ pliant_status suppress(ExternCall& call, const Inputs& in) {
     }
     return false;
   };
-  auto* out = reinterpret_cast<int64_t*>(call.outputs[0].data);
-  const auto room = static_cast<int64_t>(call.outputs[0].capacity / (3 * sizeof(int64_t)));
-  int64_t count = 0;
+  Selection kept_boxes;
   for (int64_t b = 0; b < in.batches; ++b)
     for (int64_t c = 0; c < in.classes; ++c) {
       if (turns.is_over(64)) return cancelled();
@@ -169,18 +205,13 @@ pliant_status suppress(ExternCall& call, const Inputs& in) {
         PLIANT_TRY(candidates.get(i, index));
         const Box box = make_box(in.boxes + (b * in.n + index) * 4, in.center);
         if (overlaps((selected + kLanes - 1) / kLanes, box)) continue;
-        if (count == room) return call.fault("the output has room for %" PRId64 " boxes only", room);
         if (selected % kLanes == 0) kept[selected / kLanes] = make_empty_lanes();
         put(kept[selected / kLanes], selected % kLanes, box);
         ++selected;
-        out[3 * count] = b;
-        out[3 * count + 1] = c;
-        out[3 * count + 2] = index;
-        ++count;
+        PLIANT_TRY(kept_boxes.add(call, b, c, index));
       }
     }
-  if (!call.results.empty()) call.results[0] = count;
-  return PLIANT_OK;
+  return kept_boxes.write(call);
 }
 
 }  // namespace
@@ -211,8 +242,7 @@ pliant_status extern_non_max_suppression(ExternCall& call) {
     if (is_float(call.inputs[2].dtype)) return call.fault("the number of boxes must be an integer");
     in.most = std::min(in.n, read_integer(call.inputs[2].dtype, scalar(2)));
   }
-  PLIANT_TRY(call.require_output(0, DType::I64, 0));
-  if (in.most <= 0) return PLIANT_OK;
+  if (in.most <= 0) return Selection().write(call);
   return in.n <= UINT32_MAX ? suppress<PackedRank>(call, in) : suppress<WideRank>(call, in);
 }
 
