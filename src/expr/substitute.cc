@@ -1,4 +1,5 @@
 #include "expr/polynomial.h"
+#include "expr/with_args.h"
 
 namespace pliant::expr {
 namespace {
@@ -87,18 +88,7 @@ class Substituter {
       return load_ ? load_(load) : load;
     }
     if (args == s->args && index == s->index) return s;
-    switch (s->kind) {
-      case ScalarKind::Index: return make_index(index[0]);
-      case ScalarKind::Unary: return make_unary(s->unary(), args[0]);
-      case ScalarKind::Binary: return make_binary(s->binary(), args[0], args[1]);
-      case ScalarKind::Select: return make_select(args[0], args[1], args[2]);
-      case ScalarKind::Cast: return make_cast(s->dtype, args[0]);
-      case ScalarKind::Bitcast: return make_bitcast(s->dtype, args[0]);
-      case ScalarKind::Fma: return make_fma(args[0], args[1], args[2]);
-      case ScalarKind::Const:
-      case ScalarKind::Load: break;
-    }
-    return s;
+    return s->kind == ScalarKind::Index ? make_index(index[0]) : with_args(s, args);
   }
 
   const DimMap& map_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "expr/with_args.h"
 #include "lower/clip.h"
 
 namespace pliant::lower {
@@ -39,18 +40,7 @@ class Assumption {
     std::vector<Scalar> args;
     for (Scalar a : s->args) args.push_back(visit(a));
     if (args == s->args) return s;
-    switch (s->kind) {
-      case expr::ScalarKind::Unary: return expr::make_unary(s->unary(), args[0]);
-      case expr::ScalarKind::Binary: return binary(s, args);
-      case expr::ScalarKind::Select: return expr::make_select(args[0], args[1], args[2]);
-      case expr::ScalarKind::Cast: return expr::make_cast(s->dtype, args[0]);
-      case expr::ScalarKind::Bitcast: return expr::make_bitcast(s->dtype, args[0]);
-      case expr::ScalarKind::Fma: return expr::make_fma(args[0], args[1], args[2]);
-      case expr::ScalarKind::Const:
-      case expr::ScalarKind::Index:
-      case expr::ScalarKind::Load: break;
-    }
-    return s;
+    return s->kind == expr::ScalarKind::Binary ? binary(s, args) : expr::with_args(s, args);
   }
 
   static Scalar binary(Scalar s, const std::vector<Scalar>& args) {

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "expr/packed.h"
+#include "expr/with_args.h"
 
 namespace pliant::target {
 
@@ -124,19 +125,8 @@ Scalar transplant(Scalar s, expr::Context& ctx, const std::function<Scalar(Scala
   if (s->kind == ScalarKind::Const) return expr::make_const_bits(ctx, s.dtype(), s->bits);
   std::vector<Scalar> args;
   for (const Scalar& a : s->args) args.push_back(transplant(a, ctx, load));
-  switch (s->kind) {
-    case ScalarKind::Unary: return expr::make_unary(s->unary(), args[0]);
-    case ScalarKind::Binary: return expr::make_binary(s->binary(), args[0], args[1]);
-    case ScalarKind::Select: return expr::make_select(args[0], args[1], args[2]);
-    case ScalarKind::Cast: return expr::make_cast(s.dtype(), args[0]);
-    case ScalarKind::Bitcast: return expr::make_bitcast(s.dtype(), args[0]);
-    case ScalarKind::Fma: return expr::make_fma(args[0], args[1], args[2]);
-    case ScalarKind::Const:
-    case ScalarKind::Index:
-    case ScalarKind::Load: break;
-  }
-  PLIANT_CHECK(false) << "a description computes with an index";
-  return s;
+  PLIANT_CHECK(s->kind != ScalarKind::Index) << "a description computes with an index";
+  return expr::with_args(s, args);
 }
 
 }  // namespace pliant::target

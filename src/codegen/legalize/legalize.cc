@@ -1,6 +1,7 @@
 #include "codegen/legalize/legalize.h"
 
 #include "codegen/codegen.h"
+#include "expr/with_args.h"
 #include "loop/walk.h"
 
 namespace pliant::codegen {
@@ -37,19 +38,7 @@ class Legalizer {
       args.push_back(run(a));
       changed = changed || args.back() != a;
     }
-    if (!changed) return s;
-    switch (s->kind) {
-      case ScalarKind::Unary: return expr::make_unary(s->unary(), args[0]);
-      case ScalarKind::Binary: return expr::make_binary(s->binary(), args[0], args[1]);
-      case ScalarKind::Select: return expr::make_select(args[0], args[1], args[2]);
-      case ScalarKind::Cast: return expr::make_cast(s.dtype(), args[0]);
-      case ScalarKind::Bitcast: return expr::make_bitcast(s.dtype(), args[0]);
-      case ScalarKind::Fma: return expr::make_fma(args[0], args[1], args[2]);
-      case ScalarKind::Const:
-      case ScalarKind::Index:
-      case ScalarKind::Load: break;
-    }
-    return s;
+    return changed ? expr::with_args(s, args) : s;
   }
 
   expr::Context& ctx_;
