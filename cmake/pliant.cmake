@@ -84,7 +84,8 @@ function(pliant_layer_test name folder)
 endfunction()
 
 # pliant_generate_list(OUT FOLDER TYPE PREFIX): a header that declares `TYPE PREFIX_<path>();` for every source below
-# src/FOLDER (tests and files that start with '_' left out; '/' becomes '_') and defines PLIANT_LIST(X) over them.
+# src/FOLDER (tests and files that start with '_' left out, and the folders of a sixth argument A|B; '/' becomes '_') and defines
+# PLIANT_LIST(X) over them.
 function(pliant_generate_list out folder depth type prefix)
   if(depth EQUAL 1)
     set(pattern ${CMAKE_SOURCE_DIR}/src/${folder}/*.cc)
@@ -94,6 +95,9 @@ function(pliant_generate_list out folder depth type prefix)
   file(GLOB files RELATIVE ${CMAKE_SOURCE_DIR}/src/${folder} CONFIGURE_DEPENDS ${pattern})
   list(FILTER files EXCLUDE REGEX "_test\\.cc$")
   list(FILTER files EXCLUDE REGEX "(^|/)_")
+  if(ARGC GREATER 5)
+    list(FILTER files EXCLUDE REGEX "^(${ARGV5})/")
+  endif()
   if(depth EQUAL 1)
     list(FILTER files EXCLUDE REGEX "^(pass|registry)\\.cc$")
   endif()

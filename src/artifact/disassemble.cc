@@ -79,7 +79,7 @@ class Disassembler {
   std::string call(const CallDesc& c) const {
     return p_.kernels[c.kernel].name + list("", c.args) + list("ints", c.ints) + where(c.where);
   }
-  std::string call_extern(const ExternDesc& e) const {
+  std::string call_library(const LibraryCallDesc& e) const {
     std::string out = e.symbol + list("", e.inputs) + " ->" + list("", e.outputs) + list("ints", e.ints);
     out += list("lists", e.list_inputs) + list("to lists", e.list_outputs);
     for (uint32_t s : e.result_slots) out += " " + slot_text(s);
@@ -103,7 +103,7 @@ class Disassembler {
       case Opcode::Shape: return shape(in);
       case Opcode::Plan: return plan(in);
       case Opcode::Call: return call(p_.calls[in.a]);
-      case Opcode::Extern: return call_extern(p_.externs[in.a]);
+      case Opcode::Library: return call_library(p_.library_calls[in.a]);
       case Opcode::Copy:
         return text(p_.copies[in.a].to) + " = " + text(p_.copies[in.a].from) + " bytes " + text(p_.copies[in.a].bytes);
       case Opcode::Read: return read(p_.reads[in.a]);

@@ -88,15 +88,15 @@ struct Arg {
   uint32_t index = 0;
   Int byte_offset;
 };
-// A kernel's message for fault k (KernelStatus k + 1): {0}, {1} … stand for the values it left in KernelFrame::fault_values.
-struct FaultDesc {
+// A kernel's message for trap k (KernelStatus k + 1): {0}, {1} … stand for the values it left in KernelFrame::trap_values.
+struct TrapDesc {
   std::string where;
   std::string message;
 };
 struct KernelDesc {
   std::string name;
   uint64_t code_offset = 0;
-  std::vector<FaultDesc> faults;
+  std::vector<TrapDesc> traps;
 };
 // One call of a native kernel. The task grid is [0, tasks); `work` is its total cost in scalar operations, from which the
 // runtime decides how many threads pay. `scratch` is bytes for each thread, one size for each piece: a piece begins at the
@@ -111,7 +111,7 @@ struct CallDesc {
 };
 // A call of a function of the runtime by name (sorting, selection); `ints` and `text` are its parameters. `result_slots`
 // receives counts that become known.
-struct ExternDesc {
+struct LibraryCallDesc {
   std::string symbol;
   std::vector<Arg> inputs;
   std::vector<std::vector<Int>> input_shapes;
@@ -212,7 +212,7 @@ struct NativeImage {
   std::vector<std::string> features;  // CPU features the code needs: `avx512f`, `avx512vl` …
   std::vector<std::byte> text, rodata, data;
   std::vector<Relocation> relocations;
-  std::vector<std::string> imports;  // names from runtime/imports.def
+  std::vector<std::string> imports;  // names from runtime/load/imports.def
 };
 
 struct Program {
@@ -229,7 +229,7 @@ struct Program {
   std::vector<BufferDesc> buffers;
   std::vector<KernelDesc> kernels;
   std::vector<CallDesc> calls;
-  std::vector<ExternDesc> externs;
+  std::vector<LibraryCallDesc> library_calls;
   std::vector<CopyDesc> copies;
   std::vector<ReadDesc> reads;
   std::vector<ReserveDesc> reserves;
@@ -245,15 +245,15 @@ struct Program {
 
 // The binary interface between a native kernel and the runtime:
 //   uint32_t kernel(const KernelFrame* frame, int64_t task_begin, int64_t task_end)
-// runs tasks [task_begin, task_end) and gives 0, 1 + the number of the fault that stopped it, or kKernelStopped. Kernels
-// write nothing but their output buffers, their scratch and the fault values.
+// runs tasks [task_begin, task_end) and gives 0, 1 + the number of the trap that stopped it, or kKernelStopped. Kernels
+// write nothing but their output buffers, their scratch and the trap values.
 struct KernelFrame {
-  void* const* buffers;   // one an argument
-  const int64_t* ints;    // values of CallDesc::ints
-  std::byte* scratch;     // 64-byte aligned, this thread's
-  int64_t* fault_values;  // room for 8
-  const int32_t* stop;    // loops without a fixed end give up soon after this is not 0; null: never
-  int64_t scratch_gap;    // between the pieces of scratch memory, a multiple of 64
+  void* const* buffers;  // one an argument
+  const int64_t* ints;   // values of CallDesc::ints
+  std::byte* scratch;    // 64-byte aligned, this thread's
+  int64_t* trap_values;  // room for 8
+  const int32_t* stop;   // loops without a fixed end give up soon after this is not 0; null: never
+  int64_t scratch_gap;   // between the pieces of scratch memory, a multiple of 64
 };
 constexpr uint32_t kKernelStopped = UINT32_MAX;
 using KernelFn = uint32_t (*)(const KernelFrame*, int64_t, int64_t);

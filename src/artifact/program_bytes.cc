@@ -33,10 +33,10 @@ void fields(auto& a, Is<ShapeProgram> auto& x) { a(x.code_offset, x.has_code, x.
 void fields(auto& a, Is<BufferDesc> auto& x) { a(x.bytes, x.epoch, x.first, x.last); }
 void fields(auto& a, Is<ConstantDesc> auto& x) { a(x.offset, x.bytes); }
 void fields(auto& a, Is<Arg> auto& x) { a(x.kind, x.index, x.byte_offset); }
-void fields(auto& a, Is<FaultDesc> auto& x) { a(x.where, x.message); }
-void fields(auto& a, Is<KernelDesc> auto& x) { a(x.name, x.code_offset, x.faults); }
+void fields(auto& a, Is<TrapDesc> auto& x) { a(x.where, x.message); }
+void fields(auto& a, Is<KernelDesc> auto& x) { a(x.name, x.code_offset, x.traps); }
 void fields(auto& a, Is<CallDesc> auto& x) { a(x.kernel, x.args, x.ints, x.tasks, x.work, x.scratch, x.where); }
-void fields(auto& a, Is<ExternDesc> auto& x) {
+void fields(auto& a, Is<LibraryCallDesc> auto& x) {
   a(x.symbol, x.inputs, x.input_shapes, x.input_dtypes, x.outputs, x.output_dtypes, x.ints, x.result_slots, x.where,
     x.list_inputs, x.list_outputs);
 }
@@ -58,8 +58,8 @@ void fields(auto& a, Is<Relocation> auto& x) { a(x.kind, x.offset, x.addend); }
 void fields(auto& a, Is<Program> auto& x) {
   a(x.image.target, x.image.features);
   a(x.model, x.producer, x.precision, x.slot_count, x.key_slots, x.slot_names, x.list_count, x.inputs, x.outputs, x.binds,
-    x.shape_programs, x.buffers, x.kernels, x.calls, x.externs, x.copies, x.reads, x.reserves, x.fails, x.loops, x.functions,
-    x.invokes, x.grow_count, x.code, x.constants, x.image.relocations, x.image.imports);
+    x.shape_programs, x.buffers, x.kernels, x.calls, x.library_calls, x.copies, x.reads, x.reserves, x.fails, x.loops,
+    x.functions, x.invokes, x.grow_count, x.code, x.constants, x.image.relocations, x.image.imports);
 }
 
 class Encoder {
@@ -97,7 +97,7 @@ class Encoder {
   }
 };
 
-// Stops at the first fault: everything after it leaves its target alone.
+// Stops at the first trap: everything after it leaves its target alone.
 class Decoder {
  public:
   explicit Decoder(std::span<const std::byte> bytes) : rest_(bytes) {}

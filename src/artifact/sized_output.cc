@@ -4,7 +4,7 @@
 
 namespace pliant::artifact {
 
-bool is_sized_by(const std::vector<TensorDesc>& outputs, const ExternDesc& x, const Arg& a) {
+bool is_sized_by(const std::vector<TensorDesc>& outputs, const LibraryCallDesc& x, const Arg& a) {
   if (a.kind != Arg::Kind::Output || !(a.byte_offset == imm(0)) || a.index >= outputs.size()) return false;
   const std::vector<Axis>& axes = outputs[a.index].axes;
   return std::any_of(axes.begin(), axes.end(), [&](const Axis& axis) {

@@ -26,7 +26,7 @@ class Verifier {
     }
   }
   bool run() {
-    return sizes() && image() && constants() && descs() && binds() && shapes() && buffers() && calls() && externs() &&
+    return sizes() && image() && constants() && descs() && binds() && shapes() && buffers() && calls() && library_calls() &&
            copies() && reads() && control() && functions() && invokes() && texts() && verify_code(p_, entries_, error_);
   }
 
@@ -197,9 +197,9 @@ class Verifier {
     return true;
   }
 
-  bool externs() {
-    for (size_t i = 0; i < p_.externs.size(); ++i) {
-      const ExternDesc& e = p_.externs[i];
+  bool library_calls() {
+    for (size_t i = 0; i < p_.library_calls.size(); ++i) {
+      const LibraryCallDesc& e = p_.library_calls[i];
       if (e.inputs.size() != e.input_shapes.size() || e.inputs.size() != e.input_dtypes.size() ||
           e.outputs.size() != e.output_dtypes.size())
         return fail("runtime call", i, "has lists of different lengths");
@@ -262,10 +262,10 @@ class Verifier {
       for (const Check& c : s.checks) all.insert(all.end(), {c.where, c.message});
     for (const KernelDesc& k : p_.kernels) {
       all.push_back(k.name);
-      for (const FaultDesc& f : k.faults) all.insert(all.end(), {f.where, f.message});
+      for (const TrapDesc& f : k.traps) all.insert(all.end(), {f.where, f.message});
     }
     for (const CallDesc& c : p_.calls) all.push_back(c.where);
-    for (const ExternDesc& e : p_.externs) all.insert(all.end(), {e.symbol, e.where});
+    for (const LibraryCallDesc& e : p_.library_calls) all.insert(all.end(), {e.symbol, e.where});
     for (const ReadDesc& r : p_.reads) all.push_back(r.where);
     for (const ReserveDesc& r : p_.reserves) all.push_back(r.where);
     for (const FailDesc& f : p_.fails) all.insert(all.end(), {f.where, f.message});

@@ -67,7 +67,7 @@ class CodeVerifier {
         const CallDesc& c = p_.calls[in.a];
         return fits(c.args) && fits(c.ints) && fits(c.tasks) && fits(c.work) && fits(c.scratch);
       }
-      case Opcode::Extern: return extern_fits(p_.externs[in.a]);
+      case Opcode::Library: return library_call_fits(p_.library_calls[in.a]);
       case Opcode::Copy: return fits(p_.copies[in.a].from) && fits(p_.copies[in.a].to) && fits(p_.copies[in.a].bytes);
       case Opcode::Read: return fits(p_.reads[in.a].from) && p_.reads[in.a].slot < scope_->slot_count;
       case Opcode::Reserve: return fits(p_.reserves[in.a].to) && fits(p_.reserves[in.a].bytes);
@@ -85,7 +85,7 @@ class CodeVerifier {
     const Entry* entry = entries_.shapes[index];
     return entry == nullptr || (exist(entry->reads) && exist(entry->writes));
   }
-  bool extern_fits(const ExternDesc& e) const {
+  bool library_call_fits(const LibraryCallDesc& e) const {
     for (const auto& shape : e.input_shapes)
       if (!fits(shape)) return false;
     for (uint32_t s : e.result_slots)
@@ -112,7 +112,7 @@ class CodeVerifier {
       case 'f': return v < p_.shape_programs.size();
       case 'e': return v < kMaxEpochs;
       case 'k': return v < p_.calls.size();
-      case 'x': return v < p_.externs.size();
+      case 'x': return v < p_.library_calls.size();
       case 'y': return v < p_.copies.size();
       case 'r': return v < p_.reads.size();
       case 'g': return v < p_.reserves.size();

@@ -126,8 +126,8 @@ class FlowVerifier {
         read(c.tasks, visit), read(c.work, visit), read(c.scratch, visit);
         return;
       }
-      case Opcode::Extern: {
-        const ExternDesc& e = p_.externs[in.a];
+      case Opcode::Library: {
+        const LibraryCallDesc& e = p_.library_calls[in.a];
         read(e.inputs, visit), read(e.ints, visit);
         for (const Arg& a : e.outputs)
           if (!is_sized_by(p_.outputs, e, a)) read(a, visit);
@@ -170,8 +170,8 @@ class FlowVerifier {
         if (const Entry* e = entries_.shapes[in.a])
           for (uint32_t s : e->writes) visit(s);
         return;
-      case Opcode::Extern:
-        for (uint32_t s : p_.externs[in.a].result_slots) visit(s);
+      case Opcode::Library:
+        for (uint32_t s : p_.library_calls[in.a].result_slots) visit(s);
         return;
       case Opcode::Read: return visit(p_.reads[in.a].slot);
       case Opcode::Invoke:
@@ -192,9 +192,9 @@ class FlowVerifier {
   void for_each_checked(const Instr& in, F&& visit) const {
     if (in.op == Opcode::Shape)
       for (const Check& c : p_.shape_programs[in.a].checks) read(c.a, visit), read(c.b, visit);
-    if (in.op == Opcode::Extern)
-      for (const Arg& a : p_.externs[in.a].outputs)
-        if (is_sized_by(p_.outputs, p_.externs[in.a], a)) read(a, visit);
+    if (in.op == Opcode::Library)
+      for (const Arg& a : p_.library_calls[in.a].outputs)
+        if (is_sized_by(p_.outputs, p_.library_calls[in.a], a)) read(a, visit);
   }
 
   // Only slots that the code reads get a number: a program may say that it has many more.
@@ -240,8 +240,9 @@ class FlowVerifier {
     const Instr& in = p_.code[at];
     switch (in.op) {
       case Opcode::Call: return are_usable(p_.calls[in.a].args, at, planned);
-      case Opcode::Extern:
-        return are_usable(p_.externs[in.a].inputs, at, planned) && are_usable(p_.externs[in.a].outputs, at, planned);
+      case Opcode::Library:
+        return are_usable(p_.library_calls[in.a].inputs, at, planned) &&
+               are_usable(p_.library_calls[in.a].outputs, at, planned);
       case Opcode::Copy: return is_usable(p_.copies[in.a].from, at, planned) && is_usable(p_.copies[in.a].to, at, planned);
       case Opcode::Read: return is_usable(p_.reads[in.a].from, at, planned);
       case Opcode::Invoke:

@@ -51,21 +51,21 @@ Program full_program() {
               imm(1000),
               {imm(256)},
               "node \"g\""}};
-  p.externs = {{"nonzero",
-                {{Arg::Kind::Buffer, 0, imm(0)}},
-                {{slot(0), imm(3)}},
-                {DType::F32},
-                {{Arg::Kind::Buffer, 0, imm(0)}},
-                {DType::I64},
-                {imm(4)},
-                {4},
-                "node \"n\""}};
+  p.library_calls = {{"nonzero",
+                      {{Arg::Kind::Buffer, 0, imm(0)}},
+                      {{slot(0), imm(3)}},
+                      {DType::F32},
+                      {{Arg::Kind::Buffer, 0, imm(0)}},
+                      {DType::I64},
+                      {imm(4)},
+                      {4},
+                      "node \"n\""}};
   p.copies = {{{Arg::Kind::Buffer, 1, imm(0)}, {Arg::Kind::Output, 0, imm(0)}, slot(5)}};
   p.reads = {{{Arg::Kind::Input, 1, imm(0)}, DType::I64, 2, 5}};
   p.code = {{Opcode::Shape, 0},
             {Opcode::Plan, 0},
             {Opcode::Call, 0},
-            {Opcode::Extern, 0},
+            {Opcode::Library, 0},
             {Opcode::JumpZero, 9, 4},
             {Opcode::Plan, 1},
             {Opcode::Move, 5, 4},
@@ -203,12 +203,14 @@ TEST(verify, tables_of_code) {
   EXPECT_EQ(error_of([](Program& p) { p.calls[0].args[2].byte_offset = imm(-1); }), "call 0 has a bad argument");
   EXPECT_EQ(error_of([](Program& p) { p.calls[0].ints[0] = slot(6); }), "call 0 has a bad integer");
   EXPECT_EQ(error_of([](Program& p) { p.calls[0].scratch = {imm(-1)}; }), "call 0 has a bad integer");
-  EXPECT_EQ(error_of([](Program& p) { p.externs[0].input_dtypes.clear(); }),
+  EXPECT_EQ(error_of([](Program& p) { p.library_calls[0].input_dtypes.clear(); }),
             "runtime call 0 has lists of different lengths");
-  EXPECT_EQ(error_of([](Program& p) { p.externs[0].outputs[0].kind = Arg::Kind::Constant; }),
+  EXPECT_EQ(error_of([](Program& p) { p.library_calls[0].outputs[0].kind = Arg::Kind::Constant; }),
             "runtime call 0 has a bad output");
-  EXPECT_EQ(error_of([](Program& p) { p.externs[0].input_shapes[0][0] = slot(77); }), "runtime call 0 has a bad shape");
-  EXPECT_EQ(error_of([](Program& p) { p.externs[0].result_slots[0] = 6; }), "runtime call 0 gives a result to no slot");
+  EXPECT_EQ(error_of([](Program& p) { p.library_calls[0].input_shapes[0][0] = slot(77); }),
+            "runtime call 0 has a bad shape");
+  EXPECT_EQ(error_of([](Program& p) { p.library_calls[0].result_slots[0] = 6; }),
+            "runtime call 0 gives a result to no slot");
   EXPECT_EQ(error_of([](Program& p) { p.copies[0].to.kind = Arg::Kind::Input; }), "copy 0 is bad");
   EXPECT_EQ(error_of([](Program& p) { p.reads[0].dtype = DType::F32; }), "read 0 is bad");
   EXPECT_EQ(error_of([](Program& p) { p.reads[0].slot = 6; }), "read 0 is bad");
@@ -257,10 +259,10 @@ TEST(verify, calls_of_functions) {
   EXPECT_EQ(error_of([](Program& p) { p.invokes[0].list_results = {{1, 0}}, p.functions[0].list_count = 1; }), outside);
   EXPECT_EQ(error_of([](Program& p) { p.functions[0].list_count = kMaxLists + 1; }), "list count 65537 is over the limit");
   EXPECT_EQ(error_of([](Program& p) {
-              p.externs[0].list_inputs = {0}, p.list_count = 1;
-              p.code[16] = {Opcode::Extern, 0};
+              p.library_calls[0].list_inputs = {0}, p.list_count = 1;
+              p.code[16] = {Opcode::Library, 0};
             }),
-            "instruction 16 (Extern) has an operand out of range");
+            "instruction 16 (Library) has an operand out of range");
 }
 
 TEST(verify, instructions) {
@@ -278,7 +280,7 @@ TEST(verify, slots_are_computed_on_every_path) {
   // The shape program gives the size of the buffer, the runtime call the output's.
   EXPECT_EQ(error_of([](Program& p) { p.code[0] = {Opcode::LoadImm, 2, 1}; }), missing(1, 3));
   EXPECT_EQ(error_of([](Program& p) { p.code[0] = {Opcode::Shape, 1}; }), missing(1, 3));
-  EXPECT_EQ(error_of([](Program& p) { p.externs[0].result_slots.clear(); }), missing(4, 4));
+  EXPECT_EQ(error_of([](Program& p) { p.library_calls[0].result_slots.clear(); }), missing(4, 4));
   // Around what computes slot 5.
   EXPECT_EQ(error_of([](Program& p) { p.code[6] = {Opcode::JumpZero, 8, 4}; }), missing(7, 5));
   EXPECT_EQ(error_of([](Program& p) { p.code[5] = {Opcode::JumpZero, 7, 4}; }),

@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kSmallBuffer = int64_t{1} << 16;
 }  // namespace
 
-Bufferizer::Bufferizer(const graph::Function& f, Unit& unit)
+Bufferizer::Bufferizer(const graph::Function& f, ModuleState& unit)
     : f_(f),
       unit_(unit),
       ctx_(unit.ctx),
@@ -101,13 +101,13 @@ uint32_t Bufferizer::new_epoch() {
   return static_cast<uint32_t>(out_.epochs.size()) - 1;
 }
 
-void Bufferizer::add_check(uint32_t epoch, const graph::Obligation& o) {
+void Bufferizer::add_check(uint32_t epoch, const graph::ShapeConstraint& o) {
   artifact::Check c;
-  c.kind = o.kind == graph::Obligation::Kind::Equal       ? artifact::Check::Kind::Equal
-           : o.kind == graph::Obligation::Kind::LessEqual ? artifact::Check::Kind::LessEqual
-                                                          : artifact::Check::Kind::Broadcast;
+  c.kind = o.kind == graph::ShapeConstraint::Kind::Equal       ? artifact::Check::Kind::Equal
+           : o.kind == graph::ShapeConstraint::Kind::LessEqual ? artifact::Check::Kind::LessEqual
+                                                               : artifact::Check::Kind::Broadcast;
   // Numbers of elements that wrapped round could seem equal.
-  const bool counts = o.kind == graph::Obligation::Kind::Equal;
+  const bool counts = o.kind == graph::ShapeConstraint::Kind::Equal;
   c.a = counts ? slots_.size_of(o.a) : slots_.of(o.a);
   c.b = counts ? slots_.size_of(o.b) : slots_.of(o.b);
   c.where = describe(o.loc);
@@ -115,15 +115,15 @@ void Bufferizer::add_check(uint32_t epoch, const graph::Obligation& o) {
   out_.epochs[epoch].checks.push_back(std::move(c));
 }
 
-void Bufferizer::add_obligations(uint32_t epoch) {
+void Bufferizer::add_constraints(uint32_t epoch) {
   std::vector<size_t> ready;
   auto ask = [&](size_t i) {
-    const graph::Obligation& o = f_.obligations[i];
+    const graph::ShapeConstraint& o = f_.constraints[i];
     std::optional<expr::SymbolId> unknown = first_unknown(o.a);
     if (!unknown) unknown = first_unknown(o.b);
     (unknown ? waiting_[*unknown] : ready).push_back(i);
   };
-  for (size_t i = 0; !waits_ && i < f_.obligations.size(); ++i) ask(i);
+  for (size_t i = 0; !waits_ && i < f_.constraints.size(); ++i) ask(i);
   waits_ = true;
   for (; waited_for_ < slots_.known().size(); ++waited_for_) {
     auto waiting = waiting_.extract(slots_.known()[waited_for_]);
@@ -131,13 +131,13 @@ void Bufferizer::add_obligations(uint32_t epoch) {
     for (size_t i : waiting.mapped()) ask(i);
   }
   std::sort(ready.begin(), ready.end());
-  for (size_t i : ready) add_check(epoch, f_.obligations[i]);
+  for (size_t i : ready) add_check(epoch, f_.constraints[i]);
 }
 
 void Bufferizer::start_epoch(uint32_t epoch) {
   epoch_ = epoch;
   add(host::Shape{epoch});
-  add_obligations(epoch);
+  add_constraints(epoch);
   add(host::Plan{epoch});
 }
 

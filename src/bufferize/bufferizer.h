@@ -31,7 +31,7 @@ struct Storage {
 };
 
 // What the functions of one module share.
-struct Unit {
+struct ModuleState {
   const graph::Module& module;
   expr::Context& ctx;
   const target::Target& target;
@@ -46,7 +46,7 @@ struct LoopState;  // loop_state.h
 
 class Bufferizer {
  public:
-  Bufferizer(const graph::Function& f, Unit& unit);
+  Bufferizer(const graph::Function& f, ModuleState& unit);
   Status run_entry();
   Status run_function(uint32_t index);
 
@@ -77,12 +77,12 @@ class Bufferizer {
   void add_bind(uint32_t input, uint32_t axis, expr::SymbolId s, bool is_element);
   void bind_inputs();
   void bind_params();
-  // A new definition point: the shape function, the obligations that have become decidable and the plan of what follows.
+  // A new definition point: the shape function, the constraints that have become decidable and the plan of what follows.
   void begin_epoch();
   uint32_t new_epoch();
   void start_epoch(uint32_t epoch);
-  void add_obligations(uint32_t epoch);
-  void add_check(uint32_t epoch, const graph::Obligation& o);
+  void add_constraints(uint32_t epoch);
+  void add_check(uint32_t epoch, const graph::ShapeConstraint& o);
   std::optional<expr::SymbolId> first_unknown(Dim d) const;
   bool all_known(Dim d) const { return !first_unknown(d); }
   bool all_known(const TensorType& t) const;
@@ -130,8 +130,8 @@ class Bufferizer {
 
   // Structured control flow.
   Status bufferize_if(const Node& n);
-  Status bufferize_arm(const Node& n, const graph::Region& arm, IfMerge& merge);
-  Status bufferize_taken_arm(const Node& n, const graph::Region& arm);
+  Status bufferize_branch(const Node& n, const graph::Region& branch, IfMerge& merge);
+  Status bufferize_taken_branch(const Node& n, const graph::Region& branch);
   void finish_merge(const Node& n, IfMerge& merge);
   std::optional<bool> known_condition(const graph::IfParts& parts);
   Status bufferize_require(const Node& n);
@@ -140,11 +140,11 @@ class Bufferizer {
   bool can_overwrite(const graph::LoopParts& loop, size_t k, bool through_loop) const;
   bool appends_inside(const graph::LoopParts& loop, size_t k) const;
   const Node* append_of(const graph::LoopParts& loop, size_t k) const;
-  struct ArmAppends {
+  struct BranchAppends {
     std::vector<std::pair<const Node*, const graph::Region*>> concats;
     std::vector<ValueId> merged;
   };
-  bool appends_in_arms(const graph::Region& r, ValueId v, ValueId param, ArmAppends& found) const;
+  bool appends_in_branches(const graph::Region& r, ValueId v, ValueId param, BranchAppends& found) const;
   void begin_carried(const Node& n, const graph::LoopParts& loop, LoopState& state);
   void begin_scans(const Node& n, const graph::LoopParts& loop, LoopState& state);
   void claim_places(const Node& n, const graph::LoopParts& loop, LoopState& state);
@@ -193,7 +193,7 @@ class Bufferizer {
   void finish_function(host::Function& to);
 
   const graph::Function& f_;
-  Unit& unit_;
+  ModuleState& unit_;
   expr::Context& ctx_;
   const target::Target& target_;
   const Options& options_;
@@ -201,8 +201,8 @@ class Bufferizer {
   std::vector<Storage> storage_;  // one a value
   lower::ConstantValues constants_;
   std::map<ValueId, Storage> direct_;  // where values are to be written when nothing else has a claim on them
-  // Carried values of loops in bytecode and merged values of arms, by output, that go on with the storage of a carried value
-  // of the loop around them.
+  // Carried values of loops in bytecode and merged values of branches, by output, that go on with the storage of a carried
+  // value of the loop around them.
   std::map<ValueId, Storage> continued_;
   // array.concat nodes, by output, that append where their first input lies; whether there is room already.
   struct Append {
@@ -210,7 +210,7 @@ class Bufferizer {
     bool reserved;
   };
   std::map<ValueId, Append> appends_;
-  // Obligations by a symbol that they wait for; of how many known symbols no obligation waits any more.
+  // Constraints by a symbol that they wait for; of how many known symbols no shape constraint waits any more.
   std::map<expr::SymbolId, std::vector<size_t>> waiting_;
   size_t waited_for_ = 0;
   bool waits_ = false;
@@ -220,7 +220,7 @@ class Bufferizer {
   std::map<const Node*, lower::LoweredNode> lowered_;  // nodes that a chain was tried with
   std::set<const Node*> alone_;                        // nodes whose chain was not possible
   uint32_t epoch_ = 0;
-  // Code of earlier epochs than this runs also where what is being emitted does not: the arm or loop body around it.
+  // Code of earlier epochs than this runs also where what is being emitted does not: the branch or loop body around it.
   uint32_t first_epoch_ = 0;
   uint32_t grow_count_ = 0;
   uint32_t list_count_ = 0;

@@ -81,13 +81,13 @@ Status Bufferizer::bufferize_call(const Node& n) {
     v.ints.push_back(slots_.of(given));
   }
   // What else the callee's types say about the arguments must hold.
-  std::vector<graph::Obligation> checks;
+  std::vector<graph::ShapeConstraint> checks;
   for (size_t p : places(callee, callee.params, false)) {
     const graph::Shape &to = callee.tensor_type(callee.params[p]).shape, &from = f_.tensor_type(n.inputs[p]).shape;
     for (size_t a = 0; a < to.size(); ++a) {
       const Dim wanted = expr::substitute(to[a], bound);
       if (wanted == from[a]) continue;
-      checks.push_back({graph::Obligation::Kind::Equal, from[a], wanted,
+      checks.push_back({graph::ShapeConstraint::Kind::Equal, from[a], wanted,
                         "argument " + std::to_string(p) + " of function " + callee.name + " has size {a} on axis " +
                             std::to_string(a) + " where {b} is expected",
                         n.loc});
@@ -96,7 +96,7 @@ Status Bufferizer::bufferize_call(const Node& n) {
   if (!checks.empty()) {
     const uint32_t epoch = new_epoch();
     add(host::Shape{epoch});
-    for (const graph::Obligation& o : checks) add_check(epoch, o);
+    for (const graph::ShapeConstraint& o : checks) add_check(epoch, o);
   }
   const uint32_t next = new_epoch();
   const std::vector<size_t> results = places(callee, callee.results, false);

@@ -1,5 +1,5 @@
 // What a body does with a carried value: whether its next value may be written over it, or behind it.
-#include "ops/carried.h"
+#include "ops/control/carried.h"
 
 #include <algorithm>
 
@@ -43,9 +43,9 @@ const Node* Bufferizer::append_of(const graph::LoopParts& loop, size_t k) const 
   return append && append->at_end ? append->concat : nullptr;
 }
 
-// Whether value `v` of region `r` is `param`, or `param` with more behind it in some arms of a core.if and as it is in the
-// others. Collects the concats and the values that the core.ifs merge.
-bool Bufferizer::appends_in_arms(const graph::Region& r, ValueId v, ValueId param, ArmAppends& found) const {
+// Whether value `v` of region `r` is `param`, or `param` with more behind it in some branches of a core.if and as it is in
+// the others. Collects the concats and the values that the core.ifs merge.
+bool Bufferizer::appends_in_branches(const graph::Region& r, ValueId v, ValueId param, BranchAppends& found) const {
   v = ops::source_of(r, v);
   if (v == param) return true;
   for (const Node& n : r.nodes) {
@@ -57,8 +57,8 @@ bool Bufferizer::appends_in_arms(const graph::Region& r, ValueId v, ValueId para
     }
     if (n.op != "core.if") return false;
     found.merged.push_back(v);
-    return std::all_of(n.regions.begin(), n.regions.end(), [&](const auto& arm) {
-      return graph::diverges(*arm) || appends_in_arms(*arm, arm->results[at], param, found);
+    return std::all_of(n.regions.begin(), n.regions.end(), [&](const auto& branch) {
+      return graph::diverges(*branch) || appends_in_branches(*branch, branch->results[at], param, found);
     });
   }
   return false;

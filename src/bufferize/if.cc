@@ -1,13 +1,13 @@
-// Arms: each writes its values straight to where the merged value lies when its size is known before, else the arms end by
-// planning the same epoch, the merge's, and copy into its buffers.
+// Branches: each writes its values straight to where the merged value lies when its size is known before, else the branches
+// end by planning the same epoch, the merge's, and copy into its buffers.
 #include <algorithm>
 
 #include "bufferize/bufferizer.h"
-#include "ops/carried.h"
+#include "ops/control/carried.h"
 
 namespace pliant::bufferize {
 
-// The epoch of the merged values is numbered after those of both arms; what names it is completed then.
+// The epoch of the merged values is numbered after those of both branches; what names it is completed then.
 struct IfMerge {
   host::If branch;
   struct Fresh {
@@ -15,7 +15,7 @@ struct IfMerge {
     uint32_t slot;
     size_t output, axis;
   };
-  // An instruction of an arm.
+  // An instruction of a branch.
   struct Place {
     host::Block* block;
     size_t at;
@@ -29,8 +29,8 @@ struct IfMerge {
     size_t output;
   };
   std::vector<Fresh> fresh;
-  std::vector<bool> sized;           // outputs whose storage is known before the arms
-  std::vector<bool> in_place;        // outputs that lie where the arms' values lie already
+  std::vector<bool> sized;           // outputs whose storage is known before the branches
+  std::vector<bool> in_place;        // outputs that lie where the branches' values lie already
   std::vector<Place> shapes, plans;  // instructions of the merge's epoch
   std::vector<Copied> copies;
 };
@@ -56,18 +56,18 @@ std::optional<bool> Bufferizer::known_condition(const graph::IfParts& parts) {
   return std::nullopt;
 }
 
-// The other arm never runs: the merged values are what this one yields.
-Status Bufferizer::bufferize_taken_arm(const Node& n, const graph::Region& arm) {
-  for (size_t k = 0; k < arm.results.size(); ++k)
+// The other branch never runs: the merged values are what this one yields.
+Status Bufferizer::bufferize_taken_branch(const Node& n, const graph::Region& branch) {
+  for (size_t k = 0; k < branch.results.size(); ++k)
     if (auto it = direct_.find(n.outputs[k]); it != direct_.end() && !is_list(n.outputs[k]))
-      claim(arm, arm.results[k], it->second);
-  TRY(bufferize_nodes(arm.nodes, &arm));
-  if (graph::diverges(arm)) return ok();
-  move_lists(list_moves(arm, 0, n.outputs));
+      claim(branch, branch.results[k], it->second);
+  TRY(bufferize_nodes(branch.nodes, &branch));
+  if (graph::diverges(branch)) return ok();
+  move_lists(list_moves(branch, 0, n.outputs));
   std::optional<uint32_t> epoch;
   for (size_t k = 0; k < n.outputs.size(); ++k) {
     if (is_list(n.outputs[k])) continue;
-    const TensorType &to = f_.tensor_type(n.outputs[k]), &from = f_.tensor_type(arm.results[k]);
+    const TensorType &to = f_.tensor_type(n.outputs[k]), &from = f_.tensor_type(branch.results[k]);
     for (size_t a = 0; a < to.shape.size(); ++a) {
       auto s = to.shape[a].as_symbol();
       if (!s || slots_.knows(*s)) continue;
@@ -76,43 +76,44 @@ Status Bufferizer::bufferize_taken_arm(const Node& n, const graph::Region& arm) 
       move(slot, slots_.holding(from.shape[a]));
       slots_.define(*s, slot, *epoch);
     }
-    storage_[n.outputs[k]] = storage_of(arm.results[k]);
+    storage_[n.outputs[k]] = storage_of(branch.results[k]);
   }
   if (epoch) start_epoch(*epoch);
   return ok();
 }
 
-Status Bufferizer::bufferize_arm(const Node& n, const graph::Region& arm, IfMerge& merge) {
+Status Bufferizer::bufferize_branch(const Node& n, const graph::Region& branch, IfMerge& merge) {
   const uint32_t outer_epoch = epoch_, outer_first = first_epoch_;
   begin_epoch();
   first_epoch_ = epoch_;
-  for (size_t k = 0; k < arm.results.size(); ++k)
-    if (merge.sized[k]) claim(arm, arm.results[k], storage_[n.outputs[k]]);
-  TRY(bufferize_nodes(arm.nodes, &arm));
-  if (graph::diverges(arm)) {
+  for (size_t k = 0; k < branch.results.size(); ++k)
+    if (merge.sized[k]) claim(branch, branch.results[k], storage_[n.outputs[k]]);
+  TRY(bufferize_nodes(branch.nodes, &branch));
+  if (graph::diverges(branch)) {
     epoch_ = outer_epoch;
     first_epoch_ = outer_first;
     return ok();
   }
-  for (size_t k = 0; k < arm.results.size(); ++k)
-    if (merge.sized[k]) copy(storage_of(arm.results[k]), storage_[n.outputs[k]], bytes_of(f_.tensor_type(n.outputs[k])));
-  move_lists(list_moves(arm, 0, n.outputs));
+  for (size_t k = 0; k < branch.results.size(); ++k)
+    if (merge.sized[k]) copy(storage_of(branch.results[k]), storage_[n.outputs[k]], bytes_of(f_.tensor_type(n.outputs[k])));
+  move_lists(list_moves(branch, 0, n.outputs));
   for (const IfMerge::Fresh& fresh : merge.fresh)
-    move(fresh.slot, slots_.holding(f_.tensor_type(arm.results[fresh.output]).shape[fresh.axis]));
+    move(fresh.slot, slots_.holding(f_.tensor_type(branch.results[fresh.output]).shape[fresh.axis]));
   if (!merge.fresh.empty()) {
     merge.shapes.push_back({block_, block_->size()});
     add(host::Shape{});
     merge.plans.push_back({block_, block_->size()});
     add(host::Plan{});
   }
-  for (size_t k = 0; k < arm.results.size(); ++k) {
+  for (size_t k = 0; k < branch.results.size(); ++k) {
     if (merge.sized[k] || is_list(n.outputs[k])) continue;
     if (merge.in_place[k]) {
-      PLIANT_CHECK(storage_of(arm.results[k]) == storage_[n.outputs[k]]) << "an arm's value lies apart from the merged one";
+      PLIANT_CHECK(storage_of(branch.results[k]) == storage_[n.outputs[k]])
+          << "a branch's value lies apart from the merged one";
       continue;
     }
     merge.copies.push_back({{block_, block_->size()}, k});
-    add(host::Copy{{arg_of_value(arm.results[k]), {}, {}}});
+    add(host::Copy{{arg_of_value(branch.results[k]), {}, {}}});
   }
   epoch_ = outer_epoch;
   first_epoch_ = outer_first;
@@ -125,7 +126,7 @@ void Bufferizer::finish_merge(const Node& n, IfMerge& merge) {
   for (const IfMerge::Place& p : merge.shapes) p.as<host::Shape>().epoch = epoch_;
   for (const IfMerge::Place& p : merge.plans) p.as<host::Plan>().epoch = epoch_;
   for (const IfMerge::Fresh& fresh : merge.fresh) slots_.define(fresh.symbol, fresh.slot, epoch_);
-  add_obligations(epoch_);
+  add_constraints(epoch_);
   host::Block allocs;
   in_block(allocs, [&] {
     for (size_t k = 0; k < n.outputs.size(); ++k)
@@ -136,14 +137,14 @@ void Bufferizer::finish_merge(const Node& n, IfMerge& merge) {
     copy.to = arg_of(storage_[n.outputs[c.output]]);
     copy.bytes = slots_.size_of(bytes_of(f_.tensor_type(n.outputs[c.output])));
   }
-  // The buffers' lives begin where the first arm that comes to its end plans them.
+  // The buffers' lives begin where the first branch that comes to its end plans them.
   const IfMerge::Place first = merge.plans.empty() ? IfMerge::Place{block_, block_->size()} : merge.plans.front();
   first.block->insert(first.block->begin() + static_cast<ptrdiff_t>(first.at), allocs.begin(), allocs.end());
 }
 
 Status Bufferizer::bufferize_if(const Node& n) {
   const graph::IfParts parts = graph::if_parts(n);
-  if (auto known = known_condition(parts)) return bufferize_taken_arm(n, *known ? *parts.then : *parts.otherwise);
+  if (auto known = known_condition(parts)) return bufferize_taken_branch(n, *known ? *parts.then : *parts.otherwise);
   IfMerge merge;
   for (size_t k = 0; k < n.outputs.size(); ++k) {
     auto continued = continued_.find(n.outputs[k]);
@@ -167,8 +168,8 @@ Status Bufferizer::bufferize_if(const Node& n) {
   const uint32_t condition = parts.cond ? slots_.holding(*parts.cond) : read_slot(parts.condition, 0, n.loc, slots_.add());
   merge.branch.a = condition;
   merge.branch.has_otherwise = true;
-  TRY(in_block(merge.branch.then, [&] { return bufferize_arm(n, *parts.then, merge); }));
-  TRY(in_block(merge.branch.otherwise, [&] { return bufferize_arm(n, *parts.otherwise, merge); }));
+  TRY(in_block(merge.branch.then, [&] { return bufferize_branch(n, *parts.then, merge); }));
+  TRY(in_block(merge.branch.otherwise, [&] { return bufferize_branch(n, *parts.otherwise, merge); }));
   finish_merge(n, merge);
   add(std::move(merge.branch));
   return ok();
@@ -177,7 +178,7 @@ Status Bufferizer::bufferize_if(const Node& n) {
 Status Bufferizer::bufferize_require(const Node& n) {
   const uint32_t epoch = new_epoch();
   add(host::Shape{epoch});
-  add_check(epoch, graph::obligation_of(n));
+  add_check(epoch, graph::constraint_of(n));
   return ok();
 }
 

@@ -6,7 +6,7 @@ namespace pliant::bufferize {
 
 Status Bufferizer::bufferize_library(const Node& n, const ops::OpDef& op) {
   host::Library call;
-  artifact::ExternDesc& x = call.call;
+  artifact::LibraryCallDesc& x = call.call;
   x.symbol = op.kernel.symbol;
   x.where = describe(n.loc);
   const DType first = n.inputs.empty() ? DType::F32 : f_.tensor_type(n.inputs[0]).dtype;

@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "bufferize/loop_state.h"
-#include "ops/carried.h"
+#include "ops/control/carried.h"
 
 namespace pliant::bufferize {
 
@@ -79,8 +79,8 @@ void Bufferizer::claim_places(const Node& n, const graph::LoopParts& loop, LoopS
       if (can_overwrite(loop, k, false)) claim(body, loop.next(k), to);
       continue;
     }
-    ArmAppends appends;
-    if (!appends_in_arms(body, loop.next(k), body.params[k], appends)) continue;
+    BranchAppends appends;
+    if (!appends_in_branches(body, loop.next(k), body.params[k], appends)) continue;
     for (ValueId v : appends.merged) continued_[v] = to;
     for (const auto& [concat, region] : appends.concats) {
       const bool reserved = all_known(f_.tensor_type(concat->outputs[0]));

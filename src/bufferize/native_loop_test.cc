@@ -8,7 +8,7 @@
 namespace pliant::bufferize {
 namespace {
 
-// Writes graphs whose values are scalars, vectors of 4 and of m, and bools, in nested loops and arms.
+// Writes graphs whose values are scalars, vectors of 4 and of m, and bools, in nested loops and branches.
 class Writer {
  public:
   explicit Writer(uint32_t seed) : rng_(seed) {}
@@ -111,16 +111,16 @@ class Writer {
 
   void branch(std::string& text, int depth) {
     std::string head;
-    std::string c = condition(head), type = any_type(), arms;
+    std::string c = condition(head), type = any_type(), branches;
     for (int k = 0; k < 2; ++k) {
       size_t mark = scope_.size();
       std::string body;
       for (int s = pick(0, 2); s > 0; --s) statement(body, depth - 1);
-      arms += "  region() {\n" + body + "  yield " + of_type(type) + "\n  }\n";
+      branches += "  region() {\n" + body + "  yield " + of_type(type) + "\n  }\n";
       scope_.resize(mark);
     }
     std::string v = fresh();
-    text += head + "  " + v + " = core.if(" + c + ") : " + type + "\n" + arms;
+    text += head + "  " + v + " = core.if(" + c + ") : " + type + "\n" + branches;
     scope_.push_back({v, type});
   }
 
@@ -284,13 +284,13 @@ class Program {
         if (!compiled.ok()) throw std::runtime_error(compiled.error().text());
         codegen::MappedImage image(compiled.value().image);
         compare(*low.value(), n, [&](const std::vector<void*>& buffers) {
-          std::vector<int64_t> values, faults(8);
+          std::vector<int64_t> values, traps(8);
           for (auto& s : symbols) values.push_back(s.second);
           std::vector<int64_t> pieces;
           for (const auto& piece : codegen::scratch_layout(k.function, ctx_).pieces) pieces.push_back(value_of(piece.bytes));
           const codegen::GuardedScratch scratch(pieces);
           artifact::KernelFrame frame{buffers.data(), values.data(), scratch.data(),
-                                      faults.data(),  nullptr,       codegen::GuardedScratch::kGap};
+                                      traps.data(),   nullptr,       codegen::GuardedScratch::kGap};
           EXPECT_EQ(image.kernel(compiled.value().kernel_offsets[0])(&frame, 0, 1), 0u);
           EXPECT_TRUE(scratch.is_intact());
         });
@@ -369,7 +369,7 @@ TEST(NativeLoops, RandomOnesAgreeWithTheReference) {
 }
 
 TEST(NativeLoops, SizesThatIterationsChange) {
-  // Inside another loop, where a bound of the size is known: a value that an arm shortens, and one that keeps what it had.
+  // Inside another loop, where a bound of the size is known: a value that a branch shortens, and one that keeps what it had.
   const std::string text = R"(symbol n {hi=40, origin=input_axis("rows", 0)}
 symbol i {hi=39, upper=dim(n - 1), origin=loop_index("l", 0)}
 symbol j {hi=3, upper=dim(3), origin=loop_index("k", 0)}

@@ -71,7 +71,7 @@ uint32_t Bufferizer::add_kernel(lower::LoweredKernel& k) {
   d.name = k.function.name;
   for (const loop::Buffer& b : k.function.params) d.params.push_back({b.dtype, b.is_output});
   d.ints = loop::free_symbols(k.function);
-  for (const loop::Fault& fault : k.function.faults) d.faults.push_back({describe(fault.loc), fault.message});
+  for (const loop::Trap& trap : k.function.traps) d.traps.push_back({describe(trap.loc), trap.message});
   d.function = std::make_unique<loop::Function>(std::move(k.function));
   module().kernels.push_back(std::move(d));
   return static_cast<uint32_t>(module().kernels.size() - 1);

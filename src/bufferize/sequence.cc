@@ -8,7 +8,7 @@
 namespace pliant::bufferize {
 namespace {
 
-// The runtime's modes of a position (runtime/list_externs.def).
+// The runtime's modes of a position (runtime/library/list_library.def).
 enum class Position : int64_t { End, Integer, Input, Optional };
 
 size_t position_input(const Node& n) { return n.op == "seq.insert" ? 2 : 1; }
@@ -70,7 +70,7 @@ host::Library Bufferizer::list_call(const Node& n, const std::string& symbol) {
 }
 
 void Bufferizer::add_tensor_input(host::Library& call, ValueId v) {
-  artifact::ExternDesc& x = call.call;
+  artifact::LibraryCallDesc& x = call.call;
   const TensorType& t = f_.tensor_type(v);
   x.inputs.push_back(arg_of_value(v));
   std::vector<artifact::Int> shape;
@@ -173,7 +173,7 @@ void Bufferizer::bufferize_list_read(const Node& n, const std::string& shape_sym
   bool joins = n.op == "seq.concat";
   auto begin = [&](const std::string& name) {
     host::Library call = list_call(n, name);
-    artifact::ExternDesc& x = call.call;
+    artifact::LibraryCallDesc& x = call.call;
     x.list_inputs = {list_of(n.inputs[0])};
     if (joins) {
       auto rank = static_cast<int64_t>(shape.size());
@@ -185,7 +185,7 @@ void Bufferizer::bufferize_list_read(const Node& n, const std::string& shape_sym
     return call;
   };
   host::Library sizes_call = begin(shape_symbol);
-  artifact::ExternDesc& sizes = sizes_call.call;
+  artifact::LibraryCallDesc& sizes = sizes_call.call;
   sizes.ints.push_back(artifact::imm(static_cast<int64_t>(shape.size())));
   std::vector<expr::SymbolId> fresh;
   for (size_t k = 0; k < shape.size(); ++k) {
@@ -201,7 +201,7 @@ void Bufferizer::bufferize_list_read(const Node& n, const std::string& shape_sym
     start_epoch(epoch);
   }
   host::Library call = begin(symbol);
-  artifact::ExternDesc& x = call.call;
+  artifact::LibraryCallDesc& x = call.call;
   for (Dim d : shape) x.ints.push_back(slots_.of(d));
   define_value(out, true);
   x.outputs.push_back(arg_of(storage_[out]));
@@ -233,7 +233,7 @@ Status Bufferizer::bufferize_list(const Node& n) {
     add(std::move(empty));
     for (ValueId v : n.inputs) {
       host::Library call = list_call(n, "sequence_insert");
-      artifact::ExternDesc& x = call.call;
+      artifact::LibraryCallDesc& x = call.call;
       add_tensor_input(call, v);
       x.ints = {artifact::imm(static_cast<int64_t>(Position::End)), artifact::imm(0)};
       x.list_inputs = x.list_outputs = {list_of(out)};
@@ -244,7 +244,7 @@ Status Bufferizer::bufferize_list(const Node& n) {
   auto found = symbols.find(n.op);
   PLIANT_CHECK(found != symbols.end()) << "no code for " << n.op;
   host::Library call = list_call(n, found->second);
-  artifact::ExternDesc& x = call.call;
+  artifact::LibraryCallDesc& x = call.call;
   for (ValueId v : n.inputs)
     if (v != kNoValue && is_list(v)) x.list_inputs.push_back(list_of(v));
   if (n.op == "seq.insert") add_tensor_input(call, n.inputs[1]);

@@ -173,7 +173,7 @@ class Writer {
       case loop::StmtKind::Alloc: buffer(*s.alloc); break;
       case loop::StmtKind::Check:
         scalar(s.value);
-        number(s.fault);
+        number(s.trap);
         for (expr::Dim d : s.index) dim(d);
         break;
     }

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "codegen/kernel_harness.h"
-#include "expr/packed.h"
+#include "expr/scalar/packed.h"
 #include "target/match.h"
 
 namespace pliant::codegen {

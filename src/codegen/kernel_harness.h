@@ -188,9 +188,9 @@ class Kernel {
     std::vector<int64_t> pieces;
     for (const auto& piece : scratch_layout(function, ctx).pieces) pieces.push_back(evaluate(piece.bytes));
     const GuardedScratch scratch(pieces);
-    fault_values.assign(8, 0);
-    artifact::KernelFrame frame{pointers.data(),     values.data(), scratch.data(),
-                                fault_values.data(), nullptr,       GuardedScratch::kGap};
+    trap_values.assign(8, 0);
+    artifact::KernelFrame frame{pointers.data(),    values.data(), scratch.data(),
+                                trap_values.data(), nullptr,       GuardedScratch::kGap};
     // In three slices, as threads would.
     const int64_t tasks = evaluate(loop::task_count(function, ctx));
     uint32_t status = 0;
@@ -223,7 +223,7 @@ class Kernel {
   loop::Function function;
   std::vector<expr::SymbolId> ints;
   std::vector<Variant> variants;
-  std::vector<int64_t> fault_values;
+  std::vector<int64_t> trap_values;
 
  private:
   int64_t value_of(expr::SymbolId s) const {

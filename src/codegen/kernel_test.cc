@@ -33,10 +33,10 @@ TEST(KernelCode, ScratchOfSymbolicSize) {
 
 TEST(KernelCode, ChecksReportFaultAndValues) {
   Kernel k(R"(kernel c(%i: i64[n], %x: f32[m], %y: f32[n] out) {
-    fault "unused"
-    fault "index {0} at {1} is not below {2}"
+    trap "unused"
+    trap "index {0} at {1} is not below {2}"
     for o in floordiv(n + 7, 8) { for vector v in 8 { if index(o*8 + v) < index(n) {
-      check %i[o*8 + v] < index(m) && 0i64 <= %i[o*8 + v] fault 1 (value(%i[o*8 + v]), o*8 + v, m)
+      check %i[o*8 + v] < index(m) && 0i64 <= %i[o*8 + v] trap 1 (value(%i[o*8 + v]), o*8 + v, m)
       %y[o*8 + v] = %x[value(%i[o*8 + v])]
     } } } })");
   TestData data;
@@ -54,9 +54,9 @@ TEST(KernelCode, ChecksReportFaultAndValues) {
     std::memcpy(buffers[0]->data() + 8 * 21, &bad, 8);
     std::memcpy(buffers[0]->data() + 8 * 22, &bad, 8);
     EXPECT_EQ(k.run(v, buffers), 2u);
-    EXPECT_EQ(k.fault_values[0], 77);
-    EXPECT_EQ(k.fault_values[1], 21);
-    EXPECT_EQ(k.fault_values[2], 5);
+    EXPECT_EQ(k.trap_values[0], 77);
+    EXPECT_EQ(k.trap_values[1], 21);
+    EXPECT_EQ(k.trap_values[2], 5);
   }
 }
 
@@ -84,11 +84,11 @@ TEST(KernelCode, DivisionsNeverTrap) {
       for (int64_t other : {int64_t{0}, int64_t{1}, INT64_MIN}) {
         int64_t slots[] = {divisor, other, -1, -1, -1};
         image.shape(out.value().shape_offsets[0])(slots);
-        int64_t y[9] = {}, faults[8];
+        int64_t y[9] = {}, traps[8];
         void* buffers[] = {y};
         const int64_t values[] = {divisor, other}, swapped[] = {other, divisor};
         for (const int64_t* v : {values, swapped}) {
-          const artifact::KernelFrame frame{buffers, v, nullptr, faults, nullptr, 0};
+          const artifact::KernelFrame frame{buffers, v, nullptr, traps, nullptr, 0};
           EXPECT_EQ(image.kernel(out.value().kernel_offsets[0])(&frame, 0, 3), 0u);
         }
       }

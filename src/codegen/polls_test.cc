@@ -70,9 +70,9 @@ TEST(Polls, EndKernelsThatWouldRunForYears) {
       void* buffer = y;
       const int64_t n = (int64_t{1} << 40) + 1;
       const std::vector<int64_t> values(k.ints.size(), n);
-      int64_t faults[8] = {};
+      int64_t traps[8] = {};
       int32_t stop = 1;
-      const artifact::KernelFrame frame{&buffer, values.data(), nullptr, faults, &stop};
+      const artifact::KernelFrame frame{&buffer, values.data(), nullptr, traps, &stop};
       EXPECT_EQ(v.run(&frame, 0, n), artifact::kKernelStopped);
     }
   }

@@ -48,8 +48,8 @@ TEST(StateLoop, StopsSoonAfterTheFlagIsSet) {
     std::atomic<int32_t> stop{0};
     float x = 1;
     void* buffer = &x;
-    int64_t faults[8] = {};
-    artifact::KernelFrame frame{&buffer, nullptr, nullptr, faults, reinterpret_cast<const int32_t*>(&stop)};
+    int64_t traps[8] = {};
+    artifact::KernelFrame frame{&buffer, nullptr, nullptr, traps, reinterpret_cast<const int32_t*>(&stop)};
     std::thread setter([&] {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       stop = 1;

@@ -39,7 +39,7 @@ Result<Emitted> emit(const host::Module& module, const std::string& source) {
     PLIANT_CHECK(&d == &module.devices[host::kHostDevice]) << "bytecode has no instructions for device " << d.backend;
   Emitted out;
   artifact::Program& p = out.program;
-  for (const host::Kernel& k : module.kernels) p.kernels.push_back({k.name, 0, k.faults});
+  for (const host::Kernel& k : module.kernels) p.kernels.push_back({k.name, 0, k.traps});
   p.inputs = module.inputs;
   p.outputs = module.outputs;
   p.binds = module.binds;

@@ -96,11 +96,11 @@ void Encoder::encode(const host::Launch& op) {
   append(Opcode::Call, prog().calls.size() - 1);
 }
 void Encoder::encode(const host::Library& op) {
-  artifact::ExternDesc x = op.call;
+  artifact::LibraryCallDesc x = op.call;
   x.inputs = use(std::move(x.inputs));
   x.outputs = use(std::move(x.outputs));
-  prog().externs.push_back(std::move(x));
-  append(Opcode::Extern, prog().externs.size() - 1);
+  prog().library_calls.push_back(std::move(x));
+  append(Opcode::Library, prog().library_calls.size() - 1);
 }
 void Encoder::encode(const host::Copy& op) {
   prog().copies.push_back({use(op.copy.from), use(op.copy.to), op.copy.bytes});

@@ -3,7 +3,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "expr/polynomial.h"
+#include "expr/dim/polynomial.h"
 
 namespace pliant::expr {
 namespace {

@@ -5,8 +5,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "expr/dim/sample.h"
 #include "expr/expr.h"
-#include "expr/sample.h"
 
 namespace pliant::expr {
 

@@ -1,8 +1,8 @@
 // Recursive-descent parser of the texts of print.cc. Precedence in scalars, loosest first: || && comparisons +- */.
 #include <charconv>
 
-#include "expr/arith.h"
-#include "expr/polynomial.h"
+#include "expr/dim/polynomial.h"
+#include "expr/scalar/arith.h"
 
 namespace pliant::expr {
 namespace {

@@ -3,8 +3,8 @@
 #include <array>
 #include <charconv>
 
-#include "expr/arith.h"
-#include "expr/polynomial.h"
+#include "expr/dim/polynomial.h"
+#include "expr/scalar/arith.h"
 
 namespace pliant::expr {
 namespace {

@@ -1,5 +1,5 @@
-#include "expr/polynomial.h"
-#include "expr/with_args.h"
+#include "expr/dim/polynomial.h"
+#include "expr/scalar/with_args.h"
 
 namespace pliant::expr {
 namespace {

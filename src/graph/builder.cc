@@ -48,7 +48,7 @@ void FunctionBuilder::append(Node node) {
     f_.nodes.push_back(std::move(node));
     return;
   }
-  if (node.op == "core.require") open_.back().required.push_back(obligation_of(node));
+  if (node.op == "core.require") open_.back().required.push_back(constraint_of(node));
   open_.back().region.nodes.push_back(std::move(node));
 }
 
@@ -83,17 +83,18 @@ ValueId FunctionBuilder::append_outer_const(ConstantPtr data, LocPtr loc) {
   return append_const_to(f_.nodes, std::move(data), std::move(loc));
 }
 
-void FunctionBuilder::add_obligation(Obligation o) {
-  auto holds = [&](const std::vector<Obligation>& list) {
-    return std::any_of(list.begin(), list.end(),
-                       [&](const Obligation& known) { return known.kind == o.kind && known.a == o.a && known.b == o.b; });
+void FunctionBuilder::add_constraint(ShapeConstraint o) {
+  auto holds = [&](const std::vector<ShapeConstraint>& list) {
+    return std::any_of(list.begin(), list.end(), [&](const ShapeConstraint& known) {
+      return known.kind == o.kind && known.a == o.a && known.b == o.b;
+    });
   };
-  if (holds(f_.obligations)) return;
+  if (holds(f_.constraints)) return;
   for (const OpenRegion& r : open_) {
     if (holds(r.required)) return;
   }
   if (open_.empty())
-    f_.obligations.push_back(std::move(o));
+    f_.constraints.push_back(std::move(o));
   else
     append(make_require(o));
 }

@@ -5,9 +5,9 @@ namespace {
 
 constexpr const char* kKinds[] = {"equal", "less_equal", "broadcast"};
 
-std::optional<Obligation::Kind> kind_named(const std::string& name) {
+std::optional<ShapeConstraint::Kind> kind_named(const std::string& name) {
   for (size_t k = 0; k < 3; ++k)
-    if (name == kKinds[k]) return static_cast<Obligation::Kind>(k);
+    if (name == kKinds[k]) return static_cast<ShapeConstraint::Kind>(k);
   return std::nullopt;
 }
 
@@ -133,12 +133,12 @@ LoopParts loop_parts(const Node& n) {
   return p;
 }
 
-Node make_require(const Obligation& o) {
+Node make_require(const ShapeConstraint& o) {
   Attrs attrs{{"kind", std::string(kKinds[static_cast<size_t>(o.kind)])}, {"a", o.a}, {"b", o.b}, {"message", o.message}};
   return Node{"core.require", std::move(attrs), {}, {}, {}, o.loc};
 }
 
-Obligation obligation_of(const Node& n) {
+ShapeConstraint constraint_of(const Node& n) {
   return {*kind_named(*string_attr(n, "kind")), *dim_attr(n, "a"), *dim_attr(n, "b"), *string_attr(n, "message"), n.loc};
 }
 

@@ -7,7 +7,7 @@
 
 namespace pliant::graph {
 
-// Whether the region ends in core.fail, or in a core.if both of whose arms do: it yields nothing.
+// Whether the region ends in core.fail, or in a core.if both of whose branches do: it yields nothing.
 bool diverges(const Region& r);
 
 // A core.if. The condition is `condition`, or `cond` where that is absent.
@@ -35,8 +35,8 @@ struct LoopParts {
 IfParts if_parts(const Node& n);
 LoopParts loop_parts(const Node& n);
 
-Node make_require(const Obligation& o);
-Obligation obligation_of(const Node& require);
+Node make_require(const ShapeConstraint& o);
+ShapeConstraint constraint_of(const Node& require);
 
 // The value's bool when a core.const defines it, in any scope.
 std::optional<bool> constant_condition(const Function& f, ValueId v);

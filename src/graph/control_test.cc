@@ -39,7 +39,7 @@ TEST(Control, AnIfYieldsOrFails) {
             "");
 }
 
-TEST(Control, AnArmThatYieldsNothingIsNoArm) {
+TEST(Control, ABranchThatYieldsNothingIsNoBranch) {
   EXPECT_EQ(faults(kSymbols + R"(func @main(%0 "x": f32[n], %1 "c": bool[]) {
   %2 = core.if(%1) {cond=dim(n)} : f32[n]
     region() {
@@ -82,26 +82,26 @@ TEST(Control, NothingFollowsAFailure) {
             "bad-form ");
 }
 
-TEST(Control, ObligationsOfARegionAreNodesOfIt) {
+TEST(Control, ConstraintsOfARegionAreNodesOfIt) {
   expr::Context ctx;
   Dim n = ctx.symbol({.name = "n"});
   auto loc = Loc::make_named("node", "onnx.Op");
-  Obligation o{Obligation::Kind::LessEqual, n, ctx.constant(3), "small", loc};
+  ShapeConstraint o{ShapeConstraint::Kind::LessEqual, n, ctx.constant(3), "small", loc};
   FunctionBuilder b("f", ctx);
   b.begin_region({});
-  b.add_obligation(o);
+  b.add_constraint(o);
   b.begin_region({});
-  b.add_obligation(o);
+  b.add_constraint(o);
   EXPECT_TRUE(b.current_nodes().empty());
   b.drop_region();
   auto region = b.end_region({});
   ASSERT_EQ(region->nodes.size(), 1u);
-  Obligation back = obligation_of(region->nodes[0]);
+  ShapeConstraint back = constraint_of(region->nodes[0]);
   EXPECT_EQ(back.kind, o.kind);
   EXPECT_EQ(back.a, o.a);
   EXPECT_EQ(back.b, o.b);
   EXPECT_EQ(back.message, o.message);
-  EXPECT_TRUE(b.peek().obligations.empty());
+  EXPECT_TRUE(b.peek().constraints.empty());
 }
 
 }  // namespace

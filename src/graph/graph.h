@@ -123,7 +123,7 @@ struct Region {
 
 // A fact that must hold at run time where it could not be proved: `a == b`, `a <= b`, or `a` broadcasts to `b` (a is 1 or
 // b). `message` says what the model needs, and may hold {a} and {b} for the two values.
-struct Obligation {
+struct ShapeConstraint {
   enum class Kind : uint8_t { Equal, LessEqual, Broadcast };
   Kind kind = Kind::Equal;
   Dim a, b;
@@ -140,7 +140,7 @@ struct Function {
   std::vector<ConstantPtr> default_values;
   std::vector<Node> nodes;
   std::vector<Value> values;
-  std::vector<Obligation> obligations;
+  std::vector<ShapeConstraint> constraints;
   const Value& value(ValueId v) const { return values[v]; }
   const TensorType& tensor_type(ValueId v) const;  // PLIANT_CHECK when it is not a tensor
 };
@@ -159,7 +159,7 @@ class FunctionBuilder {
  public:
   explicit FunctionBuilder(std::string name) { f_.name = std::move(name); }
   FunctionBuilder(std::string name, expr::Context& ctx) : ctx_(&ctx) { f_.name = std::move(name); }
-  // Starts with the value table, params, names and obligations of `like`, and no nodes: value ids stay valid.
+  // Starts with the value table, params, names and constraints of `like`, and no nodes: value ids stay valid.
   static FunctionBuilder rewriting(const Function& like);
   ValueId add_value(Type type, std::string name = "");
   ValueId add_param(Type type, std::string name, ConstantPtr default_value = nullptr);
@@ -172,7 +172,7 @@ class FunctionBuilder {
   ValueId append_const(ConstantPtr data, LocPtr loc);
   // In an open region a core.require is appended, outside the function's list grows. A fact that is required already there
   // is not added again: the first message stands.
-  void add_obligation(Obligation o);
+  void add_constraint(ShapeConstraint o);
   // A constant outside of all regions, before the nodes whose regions are open: it is in scope everywhere from then on.
   ValueId append_outer_const(ConstantPtr data, LocPtr loc);
   void set_results(std::vector<ValueId> results, std::vector<std::string> names);
@@ -190,7 +190,7 @@ class FunctionBuilder {
   // The requirements that hold in an open region beside those of the enclosing ones.
   struct OpenRegion {
     Region region;
-    std::vector<Obligation> required;
+    std::vector<ShapeConstraint> required;
   };
   ValueId append_const_to(std::vector<Node>& nodes, ConstantPtr data, LocPtr loc);
 

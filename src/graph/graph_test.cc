@@ -108,7 +108,7 @@ TEST(Text, EveryAttributeKindRoundTrips) {
   EXPECT_EQ(parsed.value()->name, "main graph");
 }
 
-TEST(Text, RegionsObligationsDefaultsAndLocationsRoundTrip) {
+TEST(Text, RegionsConstraintsDefaultsAndLocationsRoundTrip) {
   expr::Context ctx;
   Dim n = ctx.symbol({.name = "n"}), m = ctx.symbol({.name = "m"});
   FunctionBuilder b("main", ctx);
@@ -117,9 +117,9 @@ TEST(Text, RegionsObligationsDefaultsAndLocationsRoundTrip) {
   ValueId cond = b.add_param(scalar, "cond");
   ValueId x = b.add_param(vector, "x");
   ValueId w = b.add_param(make_tensor_type(DType::F32, {m}), "w", constant<float>(DType::F32, {2}, {1, 2}));
-  b.add_obligation({Obligation::Kind::Equal, n, m, "sizes {a} and {b}", loc("/Add")});
-  b.add_obligation({Obligation::Kind::LessEqual, n, ctx.constant(8), "small", nullptr});
-  b.add_obligation({Obligation::Kind::Broadcast, n, m * 2, "wide", nullptr});
+  b.add_constraint({ShapeConstraint::Kind::Equal, n, m, "sizes {a} and {b}", loc("/Add")});
+  b.add_constraint({ShapeConstraint::Kind::LessEqual, n, ctx.constant(8), "small", nullptr});
+  b.add_constraint({ShapeConstraint::Kind::Broadcast, n, m * 2, "wide", nullptr});
   b.begin_region({});
   auto sum = b.append("math.add", {}, {x, w}, {vector}, Loc::make_derived(loc("/Add"), "simplify"));
   auto then_region = b.end_region(sum);
@@ -339,10 +339,10 @@ TEST(Builder, TheSameRequirementIsKeptOnce) {
   expr::Context ctx;
   Dim n = ctx.symbol({.name = "n"});
   FunctionBuilder b("f", ctx);
-  b.add_obligation({Obligation::Kind::Equal, n, ctx.constant(3), "first", nullptr});
-  b.add_obligation({Obligation::Kind::Equal, n, ctx.constant(3), "second", nullptr});
-  ASSERT_EQ(b.peek().obligations.size(), 1u);
-  EXPECT_EQ(b.peek().obligations[0].message, "first");
+  b.add_constraint({ShapeConstraint::Kind::Equal, n, ctx.constant(3), "first", nullptr});
+  b.add_constraint({ShapeConstraint::Kind::Equal, n, ctx.constant(3), "second", nullptr});
+  ASSERT_EQ(b.peek().constraints.size(), 1u);
+  EXPECT_EQ(b.peek().constraints[0].message, "first");
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ class Parser {
   Result<ValueId> define();
   Result<ValueId> use();
   Status parse_params();
-  Status parse_obligation();
+  Status parse_constraint();
   Result<Node> parse_node();
   Result<std::shared_ptr<const Region>> parse_region();
   Status parse_results();
@@ -327,25 +327,25 @@ Status Parser::parse_params() {
   return ok();
 }
 
-Status Parser::parse_obligation() {
-  Obligation o;
+Status Parser::parse_constraint() {
+  ShapeConstraint o;
   TRY(in_.expect("dim("));
   o.a = TRY(parse_dim());
   TRY(in_.expect(")"));
   if (in_.accept("==")) {
-    o.kind = Obligation::Kind::Equal;
+    o.kind = ShapeConstraint::Kind::Equal;
   } else if (in_.accept("<=")) {
-    o.kind = Obligation::Kind::LessEqual;
+    o.kind = ShapeConstraint::Kind::LessEqual;
   } else {
     TRY(in_.expect("broadcasts"));
-    o.kind = Obligation::Kind::Broadcast;
+    o.kind = ShapeConstraint::Kind::Broadcast;
   }
   TRY(in_.expect("dim("));
   o.b = TRY(parse_dim());
   TRY(in_.expect(")"));
   o.message = TRY(in_.quoted());
   o.loc = TRY(parse_optional_loc());
-  f_.obligations.push_back(std::move(o));
+  f_.constraints.push_back(std::move(o));
   return ok();
 }
 
@@ -413,7 +413,7 @@ Result<FunctionPtr> Parser::parse_function() {
   f_.name = TRY(in_.name());
   TRY(parse_params());
   TRY(in_.expect("{"));
-  while (in_.accept("require")) TRY(parse_obligation());
+  while (in_.accept("require")) TRY(parse_constraint());
   while (!in_.accept("return")) f_.nodes.push_back(TRY(parse_node()));
   TRY(parse_results());
   return FunctionPtr(std::make_shared<Function>(std::move(f_)));

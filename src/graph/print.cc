@@ -109,7 +109,7 @@ class Printer {
       if (i < f_.default_values.size() && f_.default_values[i]) out_ += " = " + print(AttrValue(f_.default_values[i]));
     }
     out_ += ") {\n";
-    for (const Obligation& o : f_.obligations) print_obligation(o);
+    for (const ShapeConstraint& o : f_.constraints) print_constraint(o);
     print_nodes(f_.nodes, 1);
     out_ += "  return";
     for (size_t i = 0; i < f_.results.size(); ++i) {
@@ -138,10 +138,10 @@ class Printer {
     return options_.with_locations && loc ? " loc(" + print_loc(loc) + ")" : "";
   }
 
-  void print_obligation(const Obligation& o) {
-    const char* relation = o.kind == Obligation::Kind::Equal       ? " == "
-                           : o.kind == Obligation::Kind::LessEqual ? " <= "
-                                                                   : " broadcasts ";
+  void print_constraint(const ShapeConstraint& o) {
+    const char* relation = o.kind == ShapeConstraint::Kind::Equal       ? " == "
+                           : o.kind == ShapeConstraint::Kind::LessEqual ? " <= "
+                                                                        : " broadcasts ";
     out_ += "  require dim(" + o.a.str() + ")" + relation + "dim(" + o.b.str() + ") " + quote(o.message) +
             print_location(o.loc) + "\n";
   }

@@ -24,13 +24,13 @@ class Verifier {
     }
     check_defaults();
     learn_input_values();
-    for (const Obligation& o : f_.obligations) check_obligation_form(o);
+    for (const ShapeConstraint& o : f_.constraints) check_constraint_form(o);
     check_nodes(f_.nodes);
     for (ValueId v : f_.results) use(v, "the function's results");
     check_result_names();
-    for (const Obligation& o : f_.obligations) {
-      require_known(o.a, describe_obligation(o));
-      require_known(o.b, describe_obligation(o));
+    for (const ShapeConstraint& o : f_.constraints) {
+      require_known(o.a, describe_constraint(o));
+      require_known(o.b, describe_constraint(o));
     }
     if (error_.diagnostics.empty()) return ok();
     return std::move(error_);
@@ -212,9 +212,9 @@ class Verifier {
     }
   }
 
-  static std::string describe_obligation(const Obligation& o) { return "the requirement \"" + o.message + "\""; }
-  void check_obligation_form(const Obligation& o) {
-    if (o.message.empty()) report("bad-obligation", "a requirement has no message");
+  static std::string describe_constraint(const ShapeConstraint& o) { return "the requirement \"" + o.message + "\""; }
+  void check_constraint_form(const ShapeConstraint& o) {
+    if (o.message.empty()) report("bad-constraint", "a requirement has no message");
   }
 
   const Function& f_;

@@ -60,7 +60,7 @@ std::vector<expr::SymbolId> symbols_of(const Function& f, const expr::Context& c
   for_each_node(f, [&](const Node& n) {
     for (const auto& [name, value] : n.attrs.all()) for_each_dim(value, add);
   });
-  for (const Obligation& o : f.obligations) {
+  for (const ShapeConstraint& o : f.constraints) {
     add(o.a);
     add(o.b);
   }

@@ -42,7 +42,7 @@ struct Kernel {
   std::string backend = "cpu";
   std::vector<Param> params;
   std::vector<expr::SymbolId> ints;  // the free symbols, in the order in which a launch gives their values
-  std::vector<artifact::FaultDesc> faults;
+  std::vector<artifact::TrapDesc> traps;
   std::unique_ptr<loop::Function> function;  // null where the module was read from text
 };
 
@@ -88,7 +88,7 @@ struct Launch {
 };
 // Calls a function of the runtime.
 struct Library {
-  artifact::ExternDesc call;
+  artifact::LibraryCallDesc call;
 };
 struct Copy {
   artifact::CopyDesc copy;

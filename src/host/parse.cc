@@ -74,11 +74,11 @@ class Parser {
       return Kernel::Param{t, r_.accept("out")};
     }));
     if (r_.accept("ints")) k.ints = TRY(r_.list<expr::SymbolId>("(", ")", [&] { return r_.symbol(); }));
-    while (r_.accept("fault")) {
-      artifact::FaultDesc f;
+    while (r_.accept("trap")) {
+      artifact::TrapDesc f;
       f.message = TRY(r_.quoted());
       f.where = TRY(r_.where());
-      k.faults.push_back(std::move(f));
+      k.traps.push_back(std::move(f));
     }
     m_.kernels.push_back(std::move(k));
     return ok();

@@ -74,7 +74,7 @@ Result<Instr> BodyParser::launch() {
 }
 
 Result<Instr> BodyParser::library() {
-  artifact::ExternDesc x;
+  artifact::LibraryCallDesc x;
   x.symbol = TRY(r_.quoted());
   auto input = [&]() -> Result<Arg> {
     const Arg a = TRY(r_.arg());

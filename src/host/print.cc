@@ -2,7 +2,7 @@
 //
 //   device 1 "gpu"
 //   symbol n [0, 100] multiple 4
-//   kernel @scale on "cpu" (f32, f32 out) ints (n, m) fault "row {0} is out of bounds" at "node \"x\""
+//   kernel @scale on "cpu" (f32, f32 out) ints (n, m) trap "row {0} is out of bounds" at "node \"x\""
 //   constant 0 bytes 4096
 //   input "data" f32 [s0 "n", 3] default 0
 //   output "list" sequence 2 f32 any_rank
@@ -128,7 +128,7 @@ class Printer {
     kernel_names_.push_back(unique(k.name));
     std::string out = "kernel " + kernel_names_.back() + " on " + quote_string(k.backend) + " (" + params + ")";
     if (!k.ints.empty()) out += " ints (" + ints + ")";
-    for (const artifact::FaultDesc& f : k.faults) out += " fault " + quote_string(f.message) + where_text(f.where);
+    for (const artifact::TrapDesc& f : k.traps) out += " trap " + quote_string(f.message) + where_text(f.where);
     line(out);
   }
   // Kernels of one name differ by the number behind it.
@@ -206,7 +206,7 @@ class Printer {
          where_text(c.where));
   }
   void instr(const Library& op) {
-    const artifact::ExternDesc& x = op.call;
+    const artifact::LibraryCallDesc& x = op.call;
     std::string in, to;
     for (size_t i = 0; i < x.inputs.size(); ++i) {
       in += (i > 0 ? ", " : "") + text(x.inputs[i]) + " " + name_of(x.input_dtypes[i]) + " [";

@@ -73,7 +73,7 @@ class Generator {
     k.backend = flip() ? "cpu" : word();
     k.params = some(3, [&] { return Kernel::Param{dtype(), flip()}; });
     k.ints = some(2, [&] { return symbols_[rng_() % symbols_.size()]; });
-    k.faults = some(2, [&] { return artifact::FaultDesc{word(), word()}; });
+    k.traps = some(2, [&] { return artifact::TrapDesc{word(), word()}; });
     return k;
   }
   artifact::TensorDesc tensor() {
@@ -150,7 +150,7 @@ class Generator {
     }
   }
   Instr library() {
-    artifact::ExternDesc x;
+    artifact::LibraryCallDesc x;
     x.symbol = word();
     x.inputs = some(2, [&] { return arg(); });
     for (size_t i = 0; i < x.inputs.size(); ++i) {

@@ -215,7 +215,7 @@ Status FunctionVerifier::check(const Launch& op, State& state) {
   return has_size(c.tasks, state);
 }
 Status FunctionVerifier::check(const Library& op, State& state) {
-  const artifact::ExternDesc& x = op.call;
+  const artifact::LibraryCallDesc& x = op.call;
   if (x.inputs.size() != x.input_shapes.size() || x.inputs.size() != x.input_dtypes.size() ||
       x.outputs.size() != x.output_dtypes.size())
     return fail("the lists of a library call differ in length");

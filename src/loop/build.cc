@@ -102,9 +102,9 @@ StmtPtr make_alloc(Buffer buffer, StmtPtr body) {
       Stmt{.kind = StmtKind::Alloc, .body = {std::move(body)}, .alloc = std::make_shared<const Buffer>(std::move(buffer))});
 }
 
-StmtPtr make_check(Scalar cond, uint32_t fault, std::vector<Dim> values) {
+StmtPtr make_check(Scalar cond, uint32_t trap, std::vector<Dim> values) {
   PLIANT_CHECK(cond) << "a Check needs a condition";
-  return std::make_shared<Stmt>(Stmt{.kind = StmtKind::Check, .index = std::move(values), .value = cond, .fault = fault});
+  return std::make_shared<Stmt>(Stmt{.kind = StmtKind::Check, .index = std::move(values), .value = cond, .trap = trap});
 }
 
 StmtPtr make_let(SymbolId var, Dim value, StmtPtr body) {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <random>
 
-#include "expr/fold.h"
+#include "expr/scalar/fold.h"
 #include "loop/scalar_code.h"
 #include "loop/walk.h"
 

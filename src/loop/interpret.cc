@@ -2,7 +2,7 @@
 #include <map>
 #include <optional>
 
-#include "expr/fold.h"
+#include "expr/scalar/fold.h"
 #include "loop/loop.h"
 #include "loop/scalar_code.h"
 #include "loop/walk.h"
@@ -44,7 +44,7 @@ class Interpreter {
     }
     Step root = compile(*f_.body);
     if (execute(root)) return ok();
-    return std::move(*fault_);
+    return std::move(*trap_);
   }
 
  private:
@@ -115,7 +115,7 @@ class Interpreter {
     return step;
   }
 
-  // False when a Check stopped the kernel; fault_ is set then.
+  // False when a Check stopped the kernel; trap_ is set then.
   bool execute(const Step& s) {
     if (!s.code.empty()) machine_.run(s.code);
     auto value = [&] { return machine_.regs[s.value]; };
@@ -184,22 +184,22 @@ class Interpreter {
   }
 
   void report(const Step& s) {
-    const Fault& fault = f_.faults[s.stmt->fault];
-    std::string message = fault.message;
+    const Trap& trap = f_.traps[s.stmt->trap];
+    std::string message = trap.message;
     for (size_t k = 0; k < s.values.size(); ++k) {
       std::string mark = "{" + std::to_string(k) + "}",
                   text = std::to_string(static_cast<int64_t>(machine_.regs[s.values[k]]));
       for (size_t at = message.find(mark); at != std::string::npos; at = message.find(mark, at + text.size()))
         message.replace(at, mark.size(), text);
     }
-    fault_ = make_error("run-time-check", fault.loc ? describe(fault.loc) : "", message);
+    trap_ = make_error("run-time-check", trap.loc ? describe(trap.loc) : "", message);
   }
 
   const Function& f_;
   expr::Context& ctx_;
   Machine machine_;
   CodeBuilder builder_;
-  std::optional<Error> fault_;
+  std::optional<Error> trap_;
 };
 
 }  // namespace

@@ -93,9 +93,9 @@ TEST(LoopInterpret, OutOfBoundsIsOurBug) {
 
 TEST(LoopInterpret, ChecksStopTheKernel) {
   Kernel k(R"(kernel f(%i: i32[n], %y: f32[n] out) {
-    fault "index {0} is not below {1} or {0}"
+    trap "index {0} is not below {1} or {0}"
     for q in n {
-      check index(value(%i[q])) < index(n) fault 0 (value(%i[q]), n)
+      check index(value(%i[q])) < index(n) trap 0 (value(%i[q]), n)
       %y[value(%i[q])] = 1f32
     } })");
   std::vector<int32_t> i{1, 7};

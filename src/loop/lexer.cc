@@ -8,7 +8,7 @@ namespace pliant::loop {
 namespace {
 
 constexpr std::array<std::string_view, 32> kWords = {
-    "kernel", "for",  "in",     "if",     "else",   "check",    "fault", "let",      "local",     "scratch", "bind",
+    "kernel", "for",  "in",     "if",     "else",   "check",    "trap",  "let",      "local",     "scratch", "bind",
     "while",  "when", "serial", "vector", "unroll", "parallel", "const", "out",      "strides",   "flops",   "true",
     "false",  "inf",  "nan",    "min",    "max",    "mod",      "value", "floordiv", "broadcast", "index"};
 

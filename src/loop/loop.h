@@ -77,12 +77,12 @@ struct Stmt {
   std::vector<Dim> index;
   Scalar value;  // Store; If, Check and While: the condition (Bool; While: null for true)
   StoreKind store_kind = StoreKind::Assign;
-  bool streams = false;  // Store: nothing reads the place soon, it may be written past the caches
+  bool non_temporal = false;  // Store: nothing reads the place soon, it may be written by non-temporal stores
   // Alloc: declares `alloc` for its body
   std::shared_ptr<const Buffer> alloc;
-  // Check: when `value` is false the kernel stops with fault `fault` (an index into Function::faults) and the values of
+  // Check: when `value` is false the kernel stops with trap `trap` (an index into Function::traps) and the values of
   // `index`
-  uint32_t fault = 0;
+  uint32_t trap = 0;
 };
 
 StmtPtr make_block(std::vector<StmtPtr> stmts);  // flattens nested blocks
@@ -91,13 +91,13 @@ StmtPtr make_tensor(SymbolId var, Dim extent, std::string instruction, StmtPtr b
 StmtPtr make_store(BufferId buffer, std::vector<Dim> index, Scalar value, StoreKind kind = StoreKind::Assign);
 StmtPtr make_if(Scalar cond, StmtPtr then, StmtPtr otherwise = nullptr);
 StmtPtr make_alloc(Buffer buffer, StmtPtr body);
-StmtPtr make_check(Scalar cond, uint32_t fault, std::vector<Dim> values);
+StmtPtr make_check(Scalar cond, uint32_t trap, std::vector<Dim> values);
 StmtPtr make_let(SymbolId var, Dim value, StmtPtr body);
 StmtPtr make_while(SymbolId var, Dim limit, Scalar cond, StmtPtr body);
 
 bool binds_variable(const Stmt& s);  // For, While, Let
 
-struct Fault {
+struct Trap {
   std::string message;  // `{0}`, `{1}` … stand for the values of the Check
   LocPtr loc;
 };
@@ -106,7 +106,7 @@ struct Function {
   std::string name;
   std::vector<Buffer> params;
   StmtPtr body;
-  std::vector<Fault> faults;
+  std::vector<Trap> traps;
   LocPtr loc;
   double flops_hint = 0;  // per element of the task grid; only for deciding whether threads pay
 };

@@ -37,9 +37,9 @@ class Parser {
       f.flops_hint = *v;
     }
     TRY(in_.expect("{"));
-    while (in_.lex.accept("fault")) {
-      if (in_.lex.peek().kind != TokenKind::String) return in_.fail("a fault needs a quoted message");
-      f.faults.push_back({in_.lex.take().text, nullptr});
+    while (in_.lex.accept("trap")) {
+      if (in_.lex.peek().kind != TokenKind::String) return in_.fail("a trap needs a quoted message");
+      f.traps.push_back({in_.lex.take().text, nullptr});
     }
     f.body = TRY(statements());
     if (in_.lex.peek().kind != TokenKind::End) return in_.fail("text follows the kernel");
@@ -87,7 +87,7 @@ class Parser {
     if (in_.lex.accept("while")) return while_loop();
     if (in_.lex.is("local") || in_.lex.is("scratch")) return alloc();
     if (in_.lex.accept("check")) return check();
-    if (in_.lex.accept("stream")) return streaming_store();
+    if (in_.lex.accept("stream")) return non_temporal_store();
     if (in_.lex.peek().kind == TokenKind::Buffer) return store();
     return in_.fail("expected a statement");
   }
@@ -169,12 +169,12 @@ class Parser {
 
   Result<StmtPtr> check() {
     Scalar cond = TRY(in_.condition());
-    TRY(in_.expect("fault"));
-    auto fault = number<uint32_t>(in_.lex.peek().text);
-    if (!fault) return in_.fail("expected the number of a fault");
+    TRY(in_.expect("trap"));
+    auto trap = number<uint32_t>(in_.lex.peek().text);
+    if (!trap) return in_.fail("expected the number of a trap");
     in_.lex.take();
     auto values = TRY(in_.dims("(", ")"));
-    return make_check(cond, *fault, std::move(values));
+    return make_check(cond, *trap, std::move(values));
   }
 
   Result<StmtPtr> store() {
@@ -187,9 +187,9 @@ class Parser {
     return make_store(id, std::move(index), value, kind);
   }
 
-  Result<StmtPtr> streaming_store() {
+  Result<StmtPtr> non_temporal_store() {
     Stmt s = *TRY(store());
-    s.streams = true;
+    s.non_temporal = true;
     return std::make_shared<const Stmt>(std::move(s));
   }
 

@@ -1,14 +1,14 @@
 // The text of a loop function:
 //
 //   kernel matmul(%a: f32[m, k] const, %c: f32[m, n] strides [ld, 1] out) {
-//     fault "row {0} is out of bounds"
+//     trap "row {0} is out of bounds"
 //     for parallel i in m {
 //       for tensor dot4 v in 16 { … }
 //       for vector j in 16 {
 //         let t0 = %a[i, j] * 2f32
 //         %c[i, j] += exp(t0) + t0
 //         if index(j) < index(n) { … } else { … }
-//         check index(i) < index(m) fault 0 (i, m)
+//         check index(i) < index(m) trap 0 (i, m)
 //         local %t: f32[14, 32] { … }
 //         bind k = value(%n[0]) { … }
 //         while i in m when %c[] { … }
@@ -63,7 +63,7 @@ class Printer {
     out_ += ")";
     if (f_.flops_hint != 0) out_ += " flops " + number_text(f_.flops_hint);
     out_ += " {\n";
-    for (const Fault& fault : f_.faults) line(1, "fault " + quote_string(fault.message));
+    for (const Trap& trap : f_.traps) line(1, "trap " + quote_string(trap.message));
     statement(f_.body, 1);
     return out_ + "}\n";
   }
@@ -104,8 +104,8 @@ class Printer {
         break;
       }
       case StmtKind::Store:
-        line(depth, std::string(s->streams ? "stream " : "") + expr_.buffer(s->buffer) + expr_.bracketed(s->index) + " " +
-                        store_text(s->store_kind) + " " + expr_.scalar(s->value));
+        line(depth, std::string(s->non_temporal ? "stream " : "") + expr_.buffer(s->buffer) + expr_.bracketed(s->index) +
+                        " " + store_text(s->store_kind) + " " + expr_.scalar(s->value));
         break;
       case StmtKind::If:
         out_ += indent;
@@ -131,7 +131,7 @@ class Printer {
       }
       case StmtKind::Check:
         line(depth,
-             "check " + expr_.scalar(s->value) + " fault " + std::to_string(s->fault) + " (" + expr_.list(s->index) + ")");
+             "check " + expr_.scalar(s->value) + " trap " + std::to_string(s->trap) + " (" + expr_.list(s->index) + ")");
         break;
     }
   }

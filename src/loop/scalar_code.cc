@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include "expr/fold.h"
+#include "expr/scalar/fold.h"
 
 namespace pliant::loop {
 
@@ -195,29 +195,29 @@ uint32_t CodeBuilder::access(BufferId id, const std::vector<Dim>& index) {
   return static_cast<uint32_t>(machine_.accesses.size() - 1);
 }
 
-bool CodeBuilder::may_fault(Dim d) {
-  auto [it, added] = faults_.try_emplace(d.node(), false);
+bool CodeBuilder::may_trap(Dim d) {
+  auto [it, added] = traps_.try_emplace(d.node(), false);
   if (!added) return it->second;
-  bool fault = false;
+  bool trap = false;
   for (auto& term : d->terms)
     for (auto& factor : term.first->factors) {
       const expr::Atom& a = *factor.first;
-      if (a.scalar) fault |= may_fault(Scalar(a.scalar));
-      if (a.kind == AtomKind::FloorDiv || a.kind == AtomKind::Mod) fault |= !a.args[1].is_const();
-      fault |= a.kind == AtomKind::Broadcast;
-      for (Dim arg : a.args) fault |= may_fault(arg);
+      if (a.scalar) trap |= may_trap(Scalar(a.scalar));
+      if (a.kind == AtomKind::FloorDiv || a.kind == AtomKind::Mod) trap |= !a.args[1].is_const();
+      trap |= a.kind == AtomKind::Broadcast;
+      for (Dim arg : a.args) trap |= may_trap(arg);
     }
-  return faults_[d.node()] = fault;
+  return traps_[d.node()] = trap;
 }
 
-bool CodeBuilder::may_fault(Scalar s) {
+bool CodeBuilder::may_trap(Scalar s) {
   if (s->kind == ScalarKind::Load) return true;
-  auto [it, added] = faults_.try_emplace(s.node(), false);
+  auto [it, added] = traps_.try_emplace(s.node(), false);
   if (!added) return it->second;
-  bool fault = false;
-  for (Scalar a : s->args) fault |= may_fault(a);
-  for (Dim d : s->index) fault |= may_fault(d);
-  return faults_[s.node()] = fault;
+  bool trap = false;
+  for (Scalar a : s->args) trap |= may_trap(a);
+  for (Dim d : s->index) trap |= may_trap(d);
+  return traps_[s.node()] = trap;
 }
 
 Reg CodeBuilder::scalar(Scalar s) {
@@ -268,7 +268,7 @@ Reg CodeBuilder::compute(Scalar s) {
       return emit(i);
     }
     case ScalarKind::Select: {
-      if (may_fault(n.args[1]) || may_fault(n.args[2])) return guarded_select(s);
+      if (may_trap(n.args[1]) || may_trap(n.args[2])) return guarded_select(s);
       Reg a = scalar(n.args[0]), b = scalar(n.args[1]), c = scalar(n.args[2]);
       return emit({.op = Op::Select, .a = a, .b = b, .c = c});
     }

@@ -91,8 +91,8 @@ class CodeBuilder {
   Reg compute(Scalar s);
   Reg guarded_select(Scalar s);
   // Whether computing it where the program does not may go wrong: loads, divisions of sizes.
-  bool may_fault(Scalar s);
-  bool may_fault(Dim d);
+  bool may_trap(Scalar s);
+  bool may_trap(Dim d);
   Reg known(const void* node) const;
 
   Machine& machine_;
@@ -102,7 +102,7 @@ class CodeBuilder {
   std::unordered_map<uint64_t, Reg> constants_;
   // What each open branch has computed; the innermost is last.
   std::vector<std::unordered_map<const void*, Reg>> scopes_;
-  std::unordered_map<const void*, bool> faults_;
+  std::unordered_map<const void*, bool> traps_;
 };
 
 }  // namespace pliant::loop

@@ -38,7 +38,7 @@ TEST(LoopText, Matmul) {
 
 TEST(LoopText, EveryStatement) {
   expect_round_trip(R"(kernel `odd name`(%x: f32[n] strides [2], %i: i64[n], %y: f32[n] out, %z: bool[] out) flops 2.5 {
-  fault "row {0} of \"x\" is not below {1}\nat all"
+  trap "row {0} of \"x\" is not below {1}\nat all"
   local %t: f32[4, 8] {
     scratch %s: f32[n*8] {
       for unroll u in 4 {
@@ -48,7 +48,7 @@ TEST(LoopText, EveryStatement) {
       }
       for o in floordiv(n + 3, 4) {
         for q in min(4, n - o*4) {
-          check %i[o*4 + q] < index(n) fault 0 (value(%i[o*4 + q]), n)
+          check %i[o*4 + q] < index(n) trap 0 (value(%i[o*4 + q]), n)
           if index(q) < index(n - 2) && %i[q] == -3i64 {
             stream %y[o*4 + q] = %x[value(%i[o*4 + q])]
           } else if %z[] {

@@ -93,7 +93,7 @@ class Verifier {
       case StmtKind::Check:
         condition(s, "a check");
         for (Dim d : s.index) dim(d);
-        if (s.fault >= f_.faults.size()) report("a check names fault " + std::to_string(s.fault) + ", which does not exist");
+        if (s.trap >= f_.traps.size()) report("a check names trap " + std::to_string(s.trap) + ", which does not exist");
         if (s.index.size() > 8) report("a check has more than 8 values");
         break;
     }
@@ -106,8 +106,8 @@ class Verifier {
     auto it = buffers_.find(s.buffer);
     if (it != buffers_.end() && it->second->scope == Scope::Param && !it->second->is_output)
       report("param %" + it->second->name + " is written but is not an output");
-    if (s.streams && (s.store_kind != StoreKind::Assign || it == buffers_.end() || it->second->scope != Scope::Param))
-      report("a streaming store updates, or is not to a param");
+    if (s.non_temporal && (s.store_kind != StoreKind::Assign || it == buffers_.end() || it->second->scope != Scope::Param))
+      report("a non-temporal store updates, or is not to a param");
     bool logical = s.store_kind == StoreKind::And || s.store_kind == StoreKind::Or;
     if (logical && s.value.dtype() != DType::Bool) report("a logical store has a value that is not a bool");
   }

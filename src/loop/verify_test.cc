@@ -45,7 +45,7 @@ TEST(LoopVerify, Refuses) {
             "variable i is bound twice in one nest");
   EXPECT_EQ(fault_of("kernel f(%x: f32[n] out) { while i in n { for parallel j in n { %x[j] = 1f32 } } }"),
             "parallel loop j is not outermost");
-  EXPECT_EQ(fault_of("kernel f(%x: f32[n] out) { check true fault 0 () }"), "a check names fault 0, which does not exist");
+  EXPECT_EQ(fault_of("kernel f(%x: f32[n] out) { check true trap 0 () }"), "a check names trap 0, which does not exist");
   EXPECT_EQ(fault_of("kernel f(%x: f32[n] out) { %x[0] and= 1f32 }"), "a logical store has a value that is not a bool");
   EXPECT_EQ(fault_of("kernel f(%x: f32[n] strides [1, 1] out) { }"), "strides of %x have another rank");
 }

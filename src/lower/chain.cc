@@ -3,7 +3,7 @@
 //   kernel(a, b) { the kernels of the first node; those of the second; … }
 //
 // What only the nodes themselves use stays in registers, on the stack or in scratch memory.
-#include "lower/region.h"
+#include "lower/native_loop/region.h"
 
 namespace pliant::lower {
 
@@ -17,7 +17,7 @@ Result<LoweredNode> RegionLowering::lower_chain(std::span<const Node> nodes, con
   LoweredKernel k;
   k.function.name = "chain_" + symbol_name(nodes.back());
   k.function.params = params_;
-  k.function.faults = faults_;
+  k.function.traps = traps_;
   k.function.loc = nodes.back().loc;
   k.function.body = out.finish();
   k.args = args_;

@@ -153,9 +153,9 @@ void KernelBuilder::add_write(expr::TensorId id, const std::string& name, DType 
   f_.params.back().is_output = true;
 }
 
-uint32_t KernelBuilder::add_fault(std::string message, LocPtr loc) {
-  f_.faults.push_back({std::move(message), std::move(loc)});
-  return static_cast<uint32_t>(f_.faults.size() - 1);
+uint32_t KernelBuilder::add_trap(std::string message, LocPtr loc) {
+  f_.traps.push_back({std::move(message), std::move(loc)});
+  return static_cast<uint32_t>(f_.traps.size() - 1);
 }
 
 loop::Function KernelBuilder::finish(loop::StmtPtr body) {

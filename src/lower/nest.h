@@ -66,7 +66,7 @@ class KernelBuilder {
   void add_read(expr::TensorId id, const std::string& name, DType t, const std::vector<Dim>& shape,
                 bool is_constant = false);
   void add_write(expr::TensorId id, const std::string& name, DType t, const std::vector<Dim>& shape);
-  uint32_t add_fault(std::string message, LocPtr loc);
+  uint32_t add_trap(std::string message, LocPtr loc);
   loop::Function finish(loop::StmtPtr body);
 
  private:

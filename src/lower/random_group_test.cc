@@ -161,7 +161,7 @@ class Group {
     std::vector<graph::Type> types;
     for (ValueId v : inputs) types.push_back(b_.peek().value(v).type);
     const auto inferred = ops::infer(*ops::find_op(op), attrs, types, 1, ctx_, loc);
-    if (!ops::find_op(op)->compute || !inferred.ok() || !inferred.value().obligations.empty()) return std::nullopt;
+    if (!ops::find_op(op)->compute || !inferred.ok() || !inferred.value().constraints.empty()) return std::nullopt;
     return ops::append_node(b_, ctx_, op, attrs, inputs, 1, loc).value()[0];
   }
 

@@ -4,16 +4,16 @@
 #include <vector>
 
 #include "lower/epilogue.h"
-#include "lower/pieces.h"
+#include "lower/movement/segments.h"
 #include "lower/stages.h"
 
 namespace pliant::lower {
 
 using Temporaries = std::map<expr::TensorId, int32_t>;
 
-// Maps over one iteration space, stored by one vectorised kernel. With `piece`: that range of a group of one.
+// Maps over one iteration space, stored by one vectorised kernel. With `segment`: that range of a group of one.
 Result<LoweredKernel> lower_map_stages(const Problem& p, const StageList& list, const std::vector<const Stage*>& group,
-                                       const Temporaries& temporaries, const Piece* piece = nullptr);
+                                       const Temporaries& temporaries, const Segment* segment = nullptr);
 // A reduction: vectorised along the output's innermost axis where the loads are contiguous in it, else along the reduction.
 Result<LoweredKernel> lower_reduce_stage(const Problem& p, const StageList& list, const Stage& s,
                                          const Temporaries& temporaries);

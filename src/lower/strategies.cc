@@ -2,13 +2,13 @@
 #include <algorithm>
 
 #include "lower/checks.h"
-#include "lower/contraction.h"
-#include "lower/dot2.h"
-#include "lower/dot4.h"
-#include "lower/fourier.h"
-#include "lower/phases.h"
-#include "lower/row.h"
-#include "lower/separable.h"
+#include "lower/contraction/contraction.h"
+#include "lower/fourier/fourier.h"
+#include "lower/reduction/row.h"
+#include "lower/rewrites/dot2.h"
+#include "lower/rewrites/dot4.h"
+#include "lower/rewrites/polyphase.h"
+#include "lower/rewrites/separable.h"
 #include "lower/stage_kernels.h"
 #include "lower/templates/template.h"
 #include "lower/temporaries.h"
@@ -74,10 +74,11 @@ Result<LoweredNode> lower_by_stages(const Problem& p, const StageList& list) {
       i = j;
       continue;
     }
-    std::vector<Piece> pieces;
-    if (s.tensor->kind == te::Kind::Map && !check_of(p, s)) pieces = pieces_of(p.ctx, s);
-    for (const Piece& piece : pieces) out.kernels.push_back(TRY(lower_map_stages(p, list, group, temporaries, &piece)));
-    if (pieces.empty()) out.kernels.push_back(TRY(lower_single_stage(p, list, s, temporaries)));
+    std::vector<Segment> segments;
+    if (s.tensor->kind == te::Kind::Map && !check_of(p, s)) segments = segments_of(p.ctx, s);
+    for (const Segment& segment : segments)
+      out.kernels.push_back(TRY(lower_map_stages(p, list, group, temporaries, &segment)));
+    if (segments.empty()) out.kernels.push_back(TRY(lower_single_stage(p, list, s, temporaries)));
     ++i;
   }
   return out;
@@ -113,7 +114,7 @@ const std::vector<Strategy>& all_strategies() {
       {"fourier", has_fourier, lower_fourier},
       {"dot4", has_dot4, lower_dot4},
       {"dot2", has_dot2, lower_dot2},
-      {"phases", has_phases, lower_phases},
+      {"phases", has_phases, lower_polyphase},
       {"contraction", [](const Problem& p, const StageList& l) { return find_contraction(p, l).has_value(); },
        [](const Problem& p, const StageList& l) { return lower_contraction(p, l, *find_contraction(p, l)); }},
       {"separable", is_separable, lower_separable},

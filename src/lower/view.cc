@@ -1,6 +1,6 @@
 #include "lower/view.h"
 
-#include "ops/carried.h"
+#include "ops/control/carried.h"
 
 namespace pliant::lower {
 

@@ -58,7 +58,7 @@ struct Definer {
     for (ValueId v : node.inputs) inputs.push_back(v == kNoValue ? nullptr : values.at(v));
     DefineContext c(builder, attrs, std::move(inputs), node.outputs.size(), node.loc);
     std::vector<te::Tensor> tensors = TRY(op->compute(c));
-    out.obligations.insert(out.obligations.end(), c.obligations().begin(), c.obligations().end());
+    out.constraints.insert(out.constraints.end(), c.constraints().begin(), c.constraints().end());
     out.checks.insert(out.checks.end(), c.checks().begin(), c.checks().end());
     tensors.resize(node.outputs.size());
     return tensors;

@@ -27,7 +27,7 @@ Status DefineContext::require_equal(Dim a, Dim b, const std::string& what) {
     case Tri::No: return fail("shape-mismatch", what + ": " + size_text(a) + " and " + size_text(b) + " are different");
     case Tri::Unknown: break;
   }
-  obligations_.push_back({graph::Obligation::Kind::Equal, a, b, what + ": {a} and {b} are different", loc_});
+  constraints_.push_back({graph::ShapeConstraint::Kind::Equal, a, b, what + ": {a} and {b} are different", loc_});
   return ok();
 }
 
@@ -40,8 +40,8 @@ Status DefineContext::require_less_equal(Dim a, Dim b, const std::string& what) 
                   what + ": " + (is_sign ? size_text(b) + " is negative" : size_text(a) + " is more than " + size_text(b)));
     case Tri::Unknown: break;
   }
-  obligations_.push_back(
-      {graph::Obligation::Kind::LessEqual, a, b, what + (is_sign ? ": {b} is negative" : ": {a} is more than {b}"), loc_});
+  constraints_.push_back({graph::ShapeConstraint::Kind::LessEqual, a, b,
+                          what + (is_sign ? ": {b} is negative" : ": {a} is more than {b}"), loc_});
   return ok();
 }
 
@@ -70,8 +70,8 @@ Result<std::vector<Dim>> DefineContext::broadcast(const std::vector<Dim>& a, con
       out[k] = x_is_not_one ? x : y_is_not_one ? y : expr::broadcast(x, y);
       std::string message = "size {a} of axis " + std::to_string(static_cast<int64_t>(k) - static_cast<int64_t>(rank)) +
                             " does not broadcast to {b}";
-      if (out[k] != x) obligations_.push_back({graph::Obligation::Kind::Broadcast, x, out[k], message, loc_});
-      if (out[k] != y) obligations_.push_back({graph::Obligation::Kind::Broadcast, y, out[k], message, loc_});
+      if (out[k] != x) constraints_.push_back({graph::ShapeConstraint::Kind::Broadcast, x, out[k], message, loc_});
+      if (out[k] != y) constraints_.push_back({graph::ShapeConstraint::Kind::Broadcast, y, out[k], message, loc_});
     }
   }
   return out;

@@ -1,7 +1,7 @@
 // Types, structural operators and definitions of nodes.
 #include <gtest/gtest.h>
 
-#include "ops/run_op.h"
+#include "ops/evaluate/run_op.h"
 
 namespace pliant::ops {
 namespace {
@@ -40,7 +40,7 @@ TEST(Attributes, PlainIntegersServeAsSizes) {
   EXPECT_EQ(print(r.value().types[0]), "f32[2, 3]");
 }
 
-TEST(Infer, UnknownSizesBecomeObligationsOnce) {
+TEST(Infer, UnknownSizesBecomeConstraintsOnce) {
   expr::Context ctx;
   Dim m = size_symbol(ctx, "m"), n = size_symbol(ctx, "n");
   FunctionBuilder b("f");
@@ -49,8 +49,8 @@ TEST(Infer, UnknownSizesBecomeObligationsOnce) {
     Result<std::vector<ValueId>> z = append_node(b, ctx, "nn.matmul", {}, {x, y}, 1, here());
     ASSERT_TRUE(z.ok()) << z.error().text();
   }
-  ASSERT_EQ(b.peek().obligations.size(), 1u);
-  EXPECT_EQ(b.peek().obligations[0].message, "inner dimensions of A and B: {a} and {b} are different");
+  ASSERT_EQ(b.peek().constraints.size(), 1u);
+  EXPECT_EQ(b.peek().constraints[0].message, "inner dimensions of A and B: {a} and {b} are different");
 }
 
 TEST(Infer, MergedAxesOfAReshapeKeepTheOthersAffine) {

@@ -1,7 +1,7 @@
 // Types of nodes: inference, and appending with inferred types.
 #include <algorithm>
 
-#include "ops/list_op.h"
+#include "ops/bodies/list_op.h"
 
 namespace pliant::ops {
 
@@ -9,7 +9,7 @@ using graph::Function;
 using graph::FunctionBuilder;
 using graph::kNoValue;
 using graph::Node;
-using graph::Obligation;
+using graph::ShapeConstraint;
 using graph::Type;
 
 namespace {
@@ -55,7 +55,7 @@ Result<Inferred> infer_expand(const OpDef& op, const Attrs& attrs, const std::ve
   std::vector<ValueId> values = TRY(expand_node(b, ctx, op, node));
   Inferred out;
   for (ValueId v : values) out.types.push_back(b.peek().value(v).type);
-  out.obligations = b.peek().obligations;
+  out.constraints = b.peek().constraints;
   return out;
 }
 
@@ -99,7 +99,7 @@ Result<Inferred> infer(const OpDef& op, const Attrs& attrs, const std::vector<Ty
     PLIANT_CHECK(types.size() >= outputs) << op.name << " infers " << types.size() << " outputs of " << outputs;
     for (size_t i = 0; i < outputs; ++i) out.types.push_back(Type{std::move(types[i])});
   }
-  out.obligations = c.obligations();
+  out.constraints = c.constraints();
   return out;
 }
 
@@ -110,7 +110,7 @@ Result<std::vector<ValueId>> append_node(FunctionBuilder& b, expr::Context& ctx,
   const OpDef* op = find_op(op_name);
   PLIANT_CHECK(op != nullptr) << "there is no operator " << op_name;
   Inferred in = TRY(infer(*op, attrs, types_of(b.peek(), inputs), outputs, ctx, loc));
-  for (Obligation& o : in.obligations) b.add_obligation(std::move(o));
+  for (ShapeConstraint& o : in.constraints) b.add_constraint(std::move(o));
   Attrs filled = TRY(normalise_attrs(*op, attrs, ctx, loc));
   Attrs kept;
   for (const auto& [name, value] : attrs.all()) kept.set(name, *filled.find(name));

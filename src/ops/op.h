@@ -80,10 +80,10 @@ class DefineContext {
   Dim dim(int64_t v) { return ctx().constant(v); }
   // An axis counted from the end when negative, in [0, rank); an error at the node otherwise.
   Result<size_t> axis(int64_t axis, size_t rank) const;
-  // Proved: nothing; refuted: an error with `what` and both sizes; unknown: a run-time obligation.
+  // Proved: nothing; refuted: an error with `what` and both sizes; unknown: a run-time shape constraint.
   Status require_equal(Dim a, Dim b, const std::string& what);
   Status require_less_equal(Dim a, Dim b, const std::string& what);
-  // The shape that numpy broadcasting gives, with obligations where a size is not known to be 1 or equal.
+  // The shape that numpy broadcasting gives, with constraints where a size is not known to be 1 or equal.
   Result<std::vector<Dim>> broadcast(const std::vector<Dim>& a, const std::vector<Dim>& b);
   // The element of `t` that stands at `index` of the broadcast shape. A size that may be 1 or not at run time is read at
   // `i * max(0, min(1, size - 1))`.
@@ -95,7 +95,7 @@ class DefineContext {
   // Every element of `indices` lies in [-limit, limit); `what` names the axis in the message.
   void check_index(const te::Tensor& indices, Dim limit, const std::string& what);
   void add_check(DataCheck check) { checks_.push_back(std::move(check)); }
-  const std::vector<graph::Obligation>& obligations() const { return obligations_; }
+  const std::vector<graph::ShapeConstraint>& constraints() const { return constraints_; }
   const std::vector<DataCheck>& checks() const { return checks_; }
 
  private:
@@ -104,7 +104,7 @@ class DefineContext {
   std::vector<te::Tensor> inputs_;
   size_t output_count_;
   LocPtr loc_;
-  std::vector<graph::Obligation> obligations_;
+  std::vector<graph::ShapeConstraint> constraints_;
   std::vector<DataCheck> checks_;
 };
 
@@ -186,7 +186,7 @@ Result<Attrs> normalise_attrs(const OpDef& op, const Attrs& attrs, expr::Context
 // with an expand body have been expanded before; a kernel has no tensor expressions: both are a PLIANT_CHECK.
 struct Defined {
   std::vector<te::Tensor> inputs, outputs;
-  std::vector<graph::Obligation> obligations;
+  std::vector<graph::ShapeConstraint> constraints;
   std::vector<DataCheck> checks;
 };
 Result<Defined> define(const graph::Function& f, const graph::Node& node, te::Builder& builder);
@@ -194,15 +194,15 @@ Result<Defined> define(const graph::Function& f, const graph::Node& node, te::Bu
 Result<std::vector<ValueId>> expand_node(graph::FunctionBuilder& b, expr::Context& ctx, const OpDef& op,
                                          const graph::Node& node);
 
-// Output types of one node with the obligations it gives rise to. Checks the attributes' names and kinds and the input
+// Output types of one node with the constraints it gives rise to. Checks the attributes' names and kinds and the input
 // count.
 struct Inferred {
   std::vector<graph::Type> types;
-  std::vector<graph::Obligation> obligations;
+  std::vector<graph::ShapeConstraint> constraints;
 };
 Result<Inferred> infer(const OpDef& op, const Attrs& attrs, const std::vector<graph::Type>& inputs, size_t outputs,
                        expr::Context& ctx, const LocPtr& loc);
-// Appends a node of `op` to `b` with inferred types and its obligations.
+// Appends a node of `op` to `b` with inferred types and its constraints.
 Result<std::vector<ValueId>> append_node(graph::FunctionBuilder& b, expr::Context& ctx, const std::string& op, Attrs attrs,
                                          std::vector<ValueId> inputs, size_t outputs, const LocPtr& loc);
 // Recomputes every node's types and compares: the type half of the graph verifier. Calls are checked where the module is

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "ops/reference.h"
+#include "ops/evaluate/reference.h"
 #include "ops/samples.h"
 
 namespace pliant::ops {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/run_op.h"
+#include "ops/evaluate/run_op.h"
 
 namespace pliant::ops {
 namespace {

@@ -16,12 +16,12 @@
 #include <algorithm>
 #include <map>
 
-#include "ops/carried.h"
-#include "ops/control.h"
+#include "ops/control/carried.h"
+#include "ops/control/control.h"
 #include "passes/pass.h"
 #include "passes/rewrite/known.h"
 #include "passes/rewrite/liveness.h"
-#include "passes/rewrite/sweep.h"
+#include "passes/rewrite/rewriter.h"
 
 namespace pliant::passes {
 namespace {
@@ -81,23 +81,23 @@ void find_readers(const Function& f, const std::vector<Node>& nodes, ReaderMap& 
 // One loop with the accumulators of its outputs.
 class Accumulator {
  public:
-  Accumulator(Sweep& sweep, const ReaderMap& readers, Node& loop)
-      : sweep_(sweep),
+  Accumulator(Rewriter& rewriter, const ReaderMap& readers, Node& loop)
+      : rewriter_(rewriter),
         readers_(readers),
         loop_(loop),
         body_(loop.regions[0]),
         parts_(graph::loop_parts(loop)),
         pieces_(loop.outputs.size()) {}
 
-  Result<Sweep::Action> run() {
-    if (graph::diverges(*body_)) return Sweep::Action::Keep;
+  Result<Rewriter::Action> run() {
+    if (graph::diverges(*body_)) return Rewriter::Action::Keep;
     for (size_t k = 0; k < loop_.outputs.size(); ++k) TRY(find(k));
-    if (sums_.empty()) return Sweep::Action::Keep;
+    if (sums_.empty()) return Rewriter::Action::Keep;
     TRY(rebuild());
-    sweep_.append(loop_);
+    rewriter_.append(loop_);
     for (const Sum& s : sums_)
       for (const Node* n : s.readers) TRY(finish(s, *n));
-    return Sweep::Action::Drop;
+    return Rewriter::Action::Drop;
   }
 
  private:
@@ -110,14 +110,14 @@ class Accumulator {
   };
 
   Result<ValueId> over_first(const char* op, ValueId v, const LocPtr& loc) {
-    return sweep_.make(op, {{"axes", std::vector<Dim>{sweep_.ctx().constant(0)}}, {"keepdims", true}}, {v}, loc);
+    return rewriter_.make(op, {{"axes", std::vector<Dim>{rewriter_.ctx().constant(0)}}, {"keepdims", true}}, {v}, loc);
   }
 
   // What output `k` gets in one iteration, where that is all it gets; the pieces have known sizes, alike but for axis 0.
   std::optional<std::vector<ValueId>> pieces_of(size_t k) const {
     if (k >= parts_.carried) return std::vector<ValueId>{parts_.scan(k - parts_.carried)};
     const ValueId param = body_->params[k], next = parts_.next(k);
-    const auto append = ops::append_to(sweep_.builder().peek(), *body_, param, next);
+    const auto append = ops::append_to(rewriter_.builder().peek(), *body_, param, next);
     if (!append || append->axis != 0) return std::nullopt;
     const std::vector<ValueId>& inputs = append->concat->inputs;
     const bool is_plain = append->concat->outputs[0] == next && inputs[0] == param;
@@ -127,23 +127,23 @@ class Accumulator {
 
   // The sizes of a row of output `k`.
   Shape row(size_t k) const {
-    const Shape& whole = sweep_.shape(loop_.outputs[k]);
+    const Shape& whole = rewriter_.shape(loop_.outputs[k]);
     return {whole.begin() + 1, whole.end()};
   }
 
   bool is_accumulable(size_t k, const Readers& readers) const {
-    const TensorType* t = sweep_.type(loop_.outputs[k]).tensor();
+    const TensorType* t = rewriter_.type(loop_.outputs[k]).tensor();
     if (t == nullptr || t->shape.empty() || t->dtype == DType::F16 || t->dtype == DType::BF16) return false;
     const Shape sizes = row(k);
-    if (!std::all_of(sizes.begin(), sizes.end(), [&](Dim d) { return sweep_.is_known(d); })) return false;
-    const Dim bytes = expr::product(sweep_.ctx(), sizes) * byte_size(t->dtype);
-    if (readers.others && sweep_.ctx().range(bytes).lo > kMostAccumulated) return false;
+    if (!std::all_of(sizes.begin(), sizes.end(), [&](Dim d) { return rewriter_.is_known(d); })) return false;
+    const Dim bytes = expr::product(rewriter_.ctx(), sizes) * byte_size(t->dtype);
+    if (readers.others && rewriter_.ctx().range(bytes).lo > kMostAccumulated) return false;
     if (k >= parts_.carried) return true;
     std::vector<ValueId> alike = pieces_[k];
     alike.push_back(body_->params[k]);
     alike.push_back(parts_.init(loop_, k));
     return std::all_of(alike.begin(), alike.end(), [&](ValueId v) {
-      const Shape& s = sweep_.shape(v);
+      const Shape& s = rewriter_.shape(v);
       return s.size() == sizes.size() + 1 && std::equal(sizes.begin(), sizes.end(), s.begin() + 1);
     });
   }
@@ -155,7 +155,7 @@ class Accumulator {
     if (!pieces) return ok();
     pieces_[k] = *pieces;
     if (!is_accumulable(k, found->second)) return ok();
-    const DType t = sweep_.type(loop_.outputs[k]).tensor()->dtype;
+    const DType t = rewriter_.type(loop_.outputs[k]).tensor()->dtype;
     const size_t first = sums_.size();
     for (const Node* n : found->second.reductions) {
       const Reduction* r = find_reduction(n->op);
@@ -174,7 +174,7 @@ class Accumulator {
 
   Result<ValueId> widened(const Sum& s, ValueId v) {
     if (!s.is_wide) return v;
-    return sweep_.make("math.cast", {{"to", DType::F64}}, {v}, s.readers[0]->loc);
+    return rewriter_.make("math.cast", {{"to", DType::F64}}, {v}, s.readers[0]->loc);
   }
 
   // The first value: what the reduction gives of what was there before the loop.
@@ -184,10 +184,10 @@ class Accumulator {
     if (s.output < parts_.carried) {
       before = parts_.init(loop_, s.output);
     } else {
-      const TensorType t = *sweep_.type(loop_.outputs[s.output]).tensor();
+      const TensorType t = *rewriter_.type(loop_.outputs[s.output]).tensor();
       Shape none = t.shape;
-      none[0] = sweep_.ctx().constant(0);
-      before = TRY(sweep_.make_zeros(t.dtype, std::move(none), loc));
+      none[0] = rewriter_.ctx().constant(0);
+      before = TRY(rewriter_.make_zeros(t.dtype, std::move(none), loc));
     }
     s.init = TRY(widened(s, TRY(over_first(s.reduction->accumulate, before, loc))));
     return ok();
@@ -198,23 +198,23 @@ class Accumulator {
     const LocPtr& loc = s.readers[0]->loc;
     s.next = s.param;
     for (ValueId piece : pieces_[s.output]) {
-      const Shape one = sweep_.shape(s.init);
+      const Shape one = rewriter_.shape(s.init);
       ValueId x = piece;
       if (s.output >= parts_.carried)
-        x = TRY(sweep_.make("array.reshape", {{"shape", one}}, {piece}, loc));
-      else if (!sweep_.shape(piece)[0].is_const(1))
+        x = TRY(rewriter_.make("array.reshape", {{"shape", one}}, {piece}, loc));
+      else if (!rewriter_.shape(piece)[0].is_const(1))
         x = TRY(over_first(s.reduction->accumulate, piece, loc));
-      s.next = TRY(sweep_.make(s.reduction->combine, {}, {s.next, TRY(widened(s, x))}, loc));
+      s.next = TRY(rewriter_.make(s.reduction->combine, {}, {s.next, TRY(widened(s, x))}, loc));
     }
     return ok();
   }
 
   // The accumulators stand behind the other carried values.
   Status rebuild() {
-    FunctionBuilder& b = sweep_.builder();
+    FunctionBuilder& b = rewriter_.builder();
     auto params = body_->params;
     for (Sum& s : sums_) {
-      s.param = b.add_value(sweep_.type(s.init));
+      s.param = b.add_value(rewriter_.type(s.init));
       params.push_back(s.param);
     }
     b.begin_region(params);
@@ -228,7 +228,7 @@ class Accumulator {
     std::vector<ValueId> totals;
     for (Sum& s : sums_) {
       loop_.inputs.push_back(s.init);
-      s.total = b.add_value(sweep_.type(s.init));
+      s.total = b.add_value(rewriter_.type(s.init));
       totals.push_back(s.total);
     }
     loop_.outputs.insert(loop_.outputs.begin() + static_cast<ptrdiff_t>(parts_.carried), totals.begin(), totals.end());
@@ -238,29 +238,29 @@ class Accumulator {
   // Reduces the other axes and gives the result the reader's place.
   Status finish(const Sum& s, const Node& reader) {
     ValueId out, total = s.total;
-    if (s.is_wide) total = TRY(sweep_.make("math.cast", {{"to", DType::F32}}, {total}, reader.loc));
+    if (s.is_wide) total = TRY(rewriter_.make("math.cast", {{"to", DType::F32}}, {total}, reader.loc));
     if (reader.op != "reduce.mean") {
-      out = TRY(sweep_.make(reader.op, reader.attrs, {total}, reader.loc));
+      out = TRY(rewriter_.make(reader.op, reader.attrs, {total}, reader.loc));
     } else {
-      const Shape whole = sweep_.shape(reader.inputs[0]);
+      const Shape whole = rewriter_.shape(reader.inputs[0]);
       const auto rank = static_cast<int64_t>(whole.size());
-      Dim count = sweep_.ctx().constant(1);
+      Dim count = rewriter_.ctx().constant(1);
       const std::vector<int64_t> axes = *known_ints(reader.attrs, "axes");
       for (int64_t a : axes) count = count * whole[static_cast<size_t>(a < 0 ? a + rank : a)];
-      ValueId sum = TRY(sweep_.make("reduce.sum", reader.attrs, {total}, reader.loc));
-      ValueId n = TRY(sweep_.make("array.from_dims", {{"values", std::vector<Dim>{count}}}, {}, reader.loc));
-      n = TRY(sweep_.make("array.reshape", {{"shape", Shape{}}}, {n}, reader.loc));
-      n = TRY(sweep_.make("math.cast", {{"to", sweep_.type(sum).tensor()->dtype}}, {n}, reader.loc));
+      ValueId sum = TRY(rewriter_.make("reduce.sum", reader.attrs, {total}, reader.loc));
+      ValueId n = TRY(rewriter_.make("array.from_dims", {{"values", std::vector<Dim>{count}}}, {}, reader.loc));
+      n = TRY(rewriter_.make("array.reshape", {{"shape", Shape{}}}, {n}, reader.loc));
+      n = TRY(rewriter_.make("math.cast", {{"to", rewriter_.type(sum).tensor()->dtype}}, {n}, reader.loc));
       // The mean of no integers is 0.
       Attrs attrs;
-      if (is_int(sweep_.type(sum).tensor()->dtype)) attrs.set("nonzero", true);
-      out = TRY(sweep_.make("math.div", std::move(attrs), {sum, n}, reader.loc));
+      if (is_int(rewriter_.type(sum).tensor()->dtype)) attrs.set("nonzero", true);
+      out = TRY(rewriter_.make("math.div", std::move(attrs), {sum, n}, reader.loc));
     }
-    sweep_.rename(reader.outputs[0], out);
+    rewriter_.rename(reader.outputs[0], out);
     return ok();
   }
 
-  Sweep& sweep_;
+  Rewriter& rewriter_;
   const ReaderMap& readers_;
   Node& loop_;
   std::shared_ptr<const Region> body_;  // as it was: `parts_` looks at it
@@ -278,8 +278,8 @@ PassDef pass_accumulate_reductions() {
             ReaderMap readers;
             find_readers(*f, f->nodes, readers);
             for (ValueId v : f->results) readers[v].others = true;
-            Sweep sweep(f, c.ctx, "core.loop");
-            auto done = TRY(sweep.run([&](Node& loop) { return Accumulator(sweep, readers, loop).run(); }));
+            Rewriter rewriter(f, c.ctx, "core.loop");
+            auto done = TRY(rewriter.run([&](Node& loop) { return Accumulator(rewriter, readers, loop).run(); }));
             return done == f ? f : without_dead_nodes(done, c.ctx);
           }};
 }

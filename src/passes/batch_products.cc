@@ -12,7 +12,7 @@
 #include "passes/pass.h"
 #include "passes/rewrite/known.h"
 #include "passes/rewrite/region_facts.h"
-#include "passes/rewrite/sweep.h"
+#include "passes/rewrite/rewriter.h"
 
 namespace pliant::passes {
 namespace {
@@ -21,7 +21,7 @@ namespace {
 class Batcher {
  public:
   using Body = std::shared_ptr<const Region>;
-  Batcher(Sweep& sweep, const Node& loop) : sweep_(sweep), loop_(loop), parts_(graph::loop_parts(loop)) {
+  Batcher(Rewriter& rewriter, const Node& loop) : rewriter_(rewriter), loop_(loop), parts_(graph::loop_parts(loop)) {
     const Region& body = *parts_.body;
     inside_ = defined_in(body);
     for (const Node& n : body.nodes) {
@@ -33,7 +33,7 @@ class Batcher {
 
   // The body with the products replaced; null when there are none.
   Result<Body> run() {
-    if (!sweep_.is_counted(parts_)) return Body();
+    if (!rewriter_.is_counted(parts_)) return Body();
     const Region& body = *parts_.body;
     for (const Node& n : body.nodes) {
       if (n.outputs.size() != 1 || n.inputs.size() > 2 || !n.regions.empty()) continue;
@@ -55,8 +55,8 @@ class Batcher {
   using Lifted = std::optional<Batch>;
 
   Result<bool> is_mapped(const Node& n) {
-    const Function& f = sweep_.builder().peek();
-    return TRY(is_elementwise(f, n, sweep_.ctx())) && TRY(fault_of(f, n, sweep_.ctx())) == Fault::Never;
+    const Function& f = rewriter_.builder().peek();
+    return TRY(is_elementwise(f, n, rewriter_.ctx())) && TRY(trap_of(f, n, rewriter_.ctx())) == Trap::Never;
   }
 
   void count_uses(const Node& n) {
@@ -69,13 +69,13 @@ class Batcher {
   }
 
   bool is_outer(ValueId v) const { return v != kNoValue && inside_.count(v) == 0; }
-  const Shape& shape(ValueId v) const { return sweep_.shape(v); }
+  const Shape& shape(ValueId v) const { return rewriter_.shape(v); }
   static Shape with_extent(Shape s, Dim extent) {
     s.insert(s.begin(), extent);
     return s;
   }
   Result<Lifted> made(const Batch& from, const std::string& op, Attrs attrs, std::vector<ValueId> inputs, const Node& n) {
-    return Lifted(Batch{TRY(sweep_.make(op, std::move(attrs), std::move(inputs), n.loc)), from.extent, from.check});
+    return Lifted(Batch{TRY(rewriter_.make(op, std::move(attrs), std::move(inputs), n.loc)), from.extent, from.check});
   }
 
   // One input is a product that moved and is used only here, the other an outer value.
@@ -86,7 +86,7 @@ class Batcher {
       if (v == kNoValue || moved_.count(v) == 0 || uses_.at(v) != 1) return false;
       product = true;
     }
-    return product && sweep_.has_known_dims(n);
+    return product && rewriter_.has_known_dims(n);
   }
 
   // The body's value `v` of all iterations, with the iteration as a new axis 0; nothing where it does not come from an outer
@@ -106,8 +106,8 @@ class Batcher {
 
   // Its shape is the same in every iteration.
   bool fits(ValueId v) const {
-    const TensorType* t = sweep_.type(v).tensor();
-    return t != nullptr && std::all_of(t->shape.begin(), t->shape.end(), [&](Dim d) { return sweep_.is_known(d); });
+    const TensorType* t = rewriter_.type(v).tensor();
+    return t != nullptr && std::all_of(t->shape.begin(), t->shape.end(), [&](Dim d) { return rewriter_.is_known(d); });
   }
 
   Result<Lifted> lift_node(const Node& n) {
@@ -141,7 +141,7 @@ class Batcher {
       if (!x || (first && x->extent != first->extent)) return Lifted();
       Shape s = shape(v);
       if (s.size() < rank) {
-        s.insert(s.begin(), rank - s.size(), sweep_.ctx().constant(1));
+        s.insert(s.begin(), rank - s.size(), rewriter_.ctx().constant(1));
         x = TRY(made(*x, "array.reshape", {{"shape", with_extent(s, x->extent)}}, {x->value}, n));
       }
       inputs.push_back(x->value);
@@ -170,7 +170,7 @@ class Batcher {
 
   // One place of an outer tensor that moves by one with each iteration, forwards or backwards.
   Result<Lifted> lift_slice(const Node& n) {
-    expr::Context& ctx = sweep_.ctx();
+    expr::Context& ctx = rewriter_.ctx();
     std::vector<Dim> starts = dims_of(n.attrs, "starts", ctx);
     std::vector<int64_t> axes = n.attrs.ints_or("axes", {});
     std::vector<int64_t> steps = n.attrs.ints_or("steps", {});
@@ -186,7 +186,7 @@ class Batcher {
     bool forwards = step->is_const(1);
     Dim first = start - *step * parts_.index;
     // A negative start counts from the end.
-    if (!sweep_.is_known(first) || !ctx.proves_less_equal(ctx.constant(0), start)) return Lifted();
+    if (!rewriter_.is_known(first) || !ctx.proves_less_equal(ctx.constant(0), start)) return Lifted();
     if (!forwards) first = first - parts_.count + 1;
     ValueId x = n.inputs[0];
     if (!first.is_const(0) || !ctx.proves_equal(parts_.count, x_shape[at])) {
@@ -201,7 +201,7 @@ class Batcher {
 
   // The iteration's own place of an outer tensor, which may end before the iterations do.
   Result<Lifted> lift_gather(const Node& n) {
-    expr::Context& ctx = sweep_.ctx();
+    expr::Context& ctx = rewriter_.ctx();
     auto at = defs_.find(n.inputs[1]);
     while (at != defs_.end() && at->second->op == "array.reshape") at = defs_.find(at->second->inputs[0]);
     if (at == defs_.end() || at->second->op != "array.from_dims" || !is_outer(n.inputs[0])) return Lifted();
@@ -223,28 +223,28 @@ class Batcher {
       std::vector<int64_t> perm{axis};
       for (int64_t k = 0; k < static_cast<int64_t>(shape(x).size()); ++k)
         if (k != axis) perm.push_back(k);
-      x = TRY(sweep_.make("array.transpose", {{"perm", perm}}, {x}, n.loc));
+      x = TRY(rewriter_.make("array.transpose", {{"perm", perm}}, {x}, n.loc));
     }
     return made(batch, "array.reshape", {{"shape", with_extent(shape(n.outputs[0]), batch.extent)}}, {x}, n);
   }
 
   Result<ValueId> slice(ValueId x, int64_t axis, Dim start, Dim end, int64_t step, const LocPtr& loc) {
-    return sweep_.make("array.slice",
-                       {{"starts", std::vector<Dim>{start}},
-                        {"ends", std::vector<Dim>{end}},
-                        {"axes", std::vector<int64_t>{axis}},
-                        {"steps", std::vector<int64_t>{step}}},
-                       {x}, loc);
+    return rewriter_.make("array.slice",
+                          {{"starts", std::vector<Dim>{start}},
+                           {"ends", std::vector<Dim>{end}},
+                           {"axes", std::vector<int64_t>{axis}},
+                           {"steps", std::vector<int64_t>{step}}},
+                          {x}, loc);
   }
 
   Result<ValueId> gather(const Batch& all) {
-    ValueId index = TRY(sweep_.make("array.from_dims", {{"values", std::vector<Dim>{parts_.index}}}, {}, all.check));
-    return sweep_.make("array.gather", {{"axis", int64_t{0}}}, {all.value, index}, all.check);
+    ValueId index = TRY(rewriter_.make("array.from_dims", {{"values", std::vector<Dim>{parts_.index}}}, {}, all.check));
+    return rewriter_.make("array.gather", {{"axis", int64_t{0}}}, {all.value, index}, all.check);
   }
 
   // The last products of each chain are read at this iteration's place; what led to them dies.
   Result<Body> rebuild() {
-    FunctionBuilder& b = sweep_.builder();
+    FunctionBuilder& b = rewriter_.builder();
     const Region& body = *parts_.body;
     b.begin_region(body.params);
     for (const Node& n : body.nodes) {
@@ -260,7 +260,7 @@ class Batcher {
     return b.end_region(body.results);
   }
 
-  Sweep& sweep_;
+  Rewriter& rewriter_;
   const Node& loop_;
   LoopParts parts_;
   std::unordered_set<ValueId> inside_;
@@ -276,12 +276,12 @@ PassDef pass_batch_products() {
   return {.name = "batch-products",
           .summary = "computes the products of a loop with its input for all iterations at once",
           .run = [](const FunctionPtr& f, PassContext& c) -> Result<FunctionPtr> {
-            Sweep sweep(f, c.ctx, "core.loop");
-            return sweep.run([&](Node& loop) -> Result<Sweep::Action> {
-              auto body = TRY(Batcher(sweep, loop).run());
-              if (body == nullptr) return Sweep::Action::Keep;
+            Rewriter rewriter(f, c.ctx, "core.loop");
+            return rewriter.run([&](Node& loop) -> Result<Rewriter::Action> {
+              auto body = TRY(Batcher(rewriter, loop).run());
+              if (body == nullptr) return Rewriter::Action::Keep;
               loop.regions[0] = body;
-              return Sweep::Action::Change;
+              return Rewriter::Action::Change;
             });
           }};
 }

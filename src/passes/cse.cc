@@ -13,7 +13,7 @@
 #include "graph/content_hash.h"
 #include "passes/pass.h"
 #include "passes/rewrite/region_facts.h"
-#include "passes/rewrite/sweep.h"
+#include "passes/rewrite/rewriter.h"
 
 namespace pliant::passes {
 namespace {
@@ -52,12 +52,12 @@ bool same_computation(const Node& a, const Node& b) {
 
 class Cse {
  public:
-  Cse(const FunctionPtr& f, expr::Context& ctx) : sweep_(f, ctx) {
+  Cse(const FunctionPtr& f, expr::Context& ctx) : rewriter_(f, ctx) {
     index_regions(f->nodes, std::make_shared<const Path>(1, nullptr));
   }
 
   Result<FunctionPtr> run() {
-    return sweep_.run([&](const Node& n) -> Result<Sweep::Action> { return visit(n); });
+    return rewriter_.run([&](const Node& n) -> Result<Rewriter::Action> { return visit(n); });
   }
 
  private:
@@ -76,15 +76,15 @@ class Cse {
     }
   }
 
-  Sweep::Action visit(const Node& n) {
-    if (n.outputs.empty() || !n.regions.empty()) return Sweep::Action::Keep;
-    if (gives_other_each_time(n)) return Sweep::Action::Keep;
+  Rewriter::Action visit(const Node& n) {
+    if (n.outputs.empty() || !n.regions.empty()) return Rewriter::Action::Keep;
+    if (gives_other_each_time(n)) return Rewriter::Action::Keep;
     const size_t hash = hash_node(n);
     const Path& path = *path_of_.at(n.outputs[0]);
     for (const Region* scope : path)
-      if (replace(n, mix(hash, std::hash<const Region*>()(scope)))) return Sweep::Action::Drop;
+      if (replace(n, mix(hash, std::hash<const Region*>()(scope)))) return Rewriter::Action::Drop;
     seen_.emplace(mix(hash, std::hash<const Region*>()(path.back())), std::pair(path.back(), n));
-    return Sweep::Action::Keep;
+    return Rewriter::Action::Keep;
   }
 
   // Whether one that computes the same was found under the key, and took the place of `n`.
@@ -95,15 +95,15 @@ class Cse {
       const Path& path = *path_of_.at(n.outputs[0]);
       if (!same_computation(other, n) || std::find(path.begin(), path.end(), scope) == path.end()) continue;
       bool replaceable = true;
-      for (size_t i = 0; i < n.outputs.size(); ++i) replaceable &= sweep_.can_replace(n.outputs[i], other.outputs[i]);
+      for (size_t i = 0; i < n.outputs.size(); ++i) replaceable &= rewriter_.can_replace(n.outputs[i], other.outputs[i]);
       if (!replaceable) continue;
-      for (size_t i = 0; i < n.outputs.size(); ++i) sweep_.replace(n.outputs[i], other.outputs[i]);
+      for (size_t i = 0; i < n.outputs.size(); ++i) rewriter_.replace(n.outputs[i], other.outputs[i]);
       return true;
     }
     return false;
   }
 
-  Sweep sweep_;
+  Rewriter rewriter_;
   std::unordered_multimap<size_t, std::pair<const Region*, Node>> seen_;
   std::unordered_map<ValueId, std::shared_ptr<const Path>> path_of_;
 };

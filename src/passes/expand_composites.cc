@@ -5,7 +5,7 @@
 //                                                  return %4 "out"
 #include "ops/op.h"
 #include "passes/pass.h"
-#include "passes/rewrite/sweep.h"
+#include "passes/rewrite/rewriter.h"
 
 namespace pliant::passes {
 namespace {
@@ -14,13 +14,13 @@ namespace {
 constexpr int kMostRounds = 16;
 
 Result<FunctionPtr> expand_once(const FunctionPtr& f, expr::Context& ctx) {
-  Sweep sweep(f, ctx);
-  return sweep.run([&](const Node& n) -> Result<Sweep::Action> {
+  Rewriter rewriter(f, ctx);
+  return rewriter.run([&](const Node& n) -> Result<Rewriter::Action> {
     const ops::OpDef* op = ops::find_op(n.op);
-    if (op == nullptr || !op->expand) return Sweep::Action::Keep;
-    std::vector<ValueId> values = TRY(ops::expand_node(sweep.builder(), ctx, *op, n));
-    for (size_t i = 0; i < n.outputs.size(); ++i) sweep.replace(n.outputs[i], values[i]);
-    return Sweep::Action::Drop;
+    if (op == nullptr || !op->expand) return Rewriter::Action::Keep;
+    std::vector<ValueId> values = TRY(ops::expand_node(rewriter.builder(), ctx, *op, n));
+    for (size_t i = 0; i < n.outputs.size(); ++i) rewriter.replace(n.outputs[i], values[i]);
+    return Rewriter::Action::Drop;
   });
 }
 

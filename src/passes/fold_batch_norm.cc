@@ -73,7 +73,7 @@ struct Contraction {
   }
 };
 
-std::optional<Contraction> as_contraction(const Sweep& s, const Node& n) {
+std::optional<Contraction> as_contraction(const Rewriter& s, const Node& n) {
   bool conv = n.op == "nn.conv", transposed = n.op == "nn.conv_transpose", matmul = n.op == "nn.matmul";
   if ((!conv && !transposed && !matmul) || n.attrs.has("to")) return std::nullopt;
   Contraction c;
@@ -100,7 +100,7 @@ std::optional<Contraction> as_contraction(const Sweep& s, const Node& n) {
 }
 
 // One finite number a channel, from a constant that broadcasts along the channel axis only.
-std::optional<Channels> per_channel(const Sweep& s, ValueId v, size_t rank, size_t axis, int64_t channels) {
+std::optional<Channels> per_channel(const Rewriter& s, ValueId v, size_t rank, size_t axis, int64_t channels) {
   ConstantPtr constant = s.constant(v);
   if (!constant || !is_foldable(constant->dtype) || constant->shape.size() > rank) return std::nullopt;
   size_t missing = rank - constant->shape.size();
@@ -122,7 +122,7 @@ class Folder {
   Folder(const FunctionPtr& f, expr::Context& ctx) : s_(f, ctx) {}
 
   Result<FunctionPtr> run() {
-    return s_.run([&](const Node& n) -> Result<Sweep::Action> {
+    return s_.run([&](const Node& n) -> Result<Rewriter::Action> {
       std::optional<ValueId> v;
       if (n.op == "nn.batch_norm")
         v = TRY(batch_norm(n));
@@ -132,9 +132,9 @@ class Folder {
         v = TRY(shift_after(n));
       else if (n.op == "nn.conv")
         v = TRY(map_before(n));
-      if (!v || !s_.can_replace(n.outputs[0], *v)) return Sweep::Action::Keep;
+      if (!v || !s_.can_replace(n.outputs[0], *v)) return Rewriter::Action::Keep;
       s_.replace(n.outputs[0], *v);
-      return Sweep::Action::Drop;
+      return Rewriter::Action::Drop;
     });
   }
 
@@ -267,7 +267,7 @@ class Folder {
     return no_value();
   }
 
-  Sweep s_;
+  Rewriter s_;
 };
 
 // A fold may make way for the next one: a normalisation becomes a scale and a shift, the scale meets another.

@@ -13,7 +13,7 @@
 #include "passes/rewrite/known.h"
 #include "passes/rewrite/liveness.h"
 #include "passes/rewrite/region_facts.h"
-#include "passes/rewrite/sweep.h"
+#include "passes/rewrite/rewriter.h"
 
 namespace pliant::passes {
 namespace {
@@ -34,10 +34,10 @@ bool may_fold(const Node& n) {
 }
 
 // The bytes of all outputs; nothing where a size is not known.
-std::optional<int64_t> output_bytes(const Sweep& sweep, const Node& n) {
+std::optional<int64_t> output_bytes(const Rewriter& rewriter, const Node& n) {
   int64_t bytes = 0;
   for (ValueId v : n.outputs) {
-    const TensorType* t = sweep.tensor(v);
+    const TensorType* t = rewriter.tensor(v);
     if (t == nullptr) return std::nullopt;
     int64_t size = byte_size(t->dtype);
     for (Dim d : t->shape) {
@@ -67,45 +67,46 @@ std::vector<int64_t> sizes_of(const TensorType& t) {
 
 class Folder {
  public:
-  Folder(const FunctionPtr& f, expr::Context& ctx) : sweep_(f, ctx) {}
+  Folder(const FunctionPtr& f, expr::Context& ctx) : rewriter_(f, ctx) {}
 
   Result<FunctionPtr> run() {
-    return sweep_.run([&](const Node& n) { return visit(n); });
+    return rewriter_.run([&](const Node& n) { return visit(n); });
   }
 
  private:
-  Result<Sweep::Action> visit(const Node& n) {
-    if (!may_fold(n) || has_symbolic_attr(n)) return Sweep::Action::Keep;
+  Result<Rewriter::Action> visit(const Node& n) {
+    if (!may_fold(n) || has_symbolic_attr(n)) return Rewriter::Action::Keep;
     for (ValueId v : n.outputs) {
-      if (sweep_.is_result(v)) return Sweep::Action::Keep;
+      if (rewriter_.is_result(v)) return Rewriter::Action::Keep;
     }
     std::vector<ConstantPtr> inputs;
     int64_t input_bytes = 0;
     for (ValueId v : n.inputs) {
-      inputs.push_back(sweep_.constant(v));
-      if (v != kNoValue && !inputs.back()) return Sweep::Action::Keep;
+      inputs.push_back(rewriter_.constant(v));
+      if (v != kNoValue && !inputs.back()) return Rewriter::Action::Keep;
       if (inputs.back()) input_bytes += static_cast<int64_t>(inputs.back()->bytes);
     }
-    auto bytes = output_bytes(sweep_, n);
-    if (!bytes || *bytes > TRY(limit(n, input_bytes))) return Sweep::Action::Keep;
+    auto bytes = output_bytes(rewriter_, n);
+    if (!bytes || *bytes > TRY(limit(n, input_bytes))) return Rewriter::Action::Keep;
     std::vector<ConstantPtr> outputs = moved(n, inputs);
     if (outputs.empty()) {
-      if (std::max(*bytes, input_bytes) > kMostEvaluatedBytes) return Sweep::Action::Keep;
+      if (std::max(*bytes, input_bytes) > kMostEvaluatedBytes) return Rewriter::Action::Keep;
       outputs = evaluated(n, inputs);
-      if (outputs.empty()) return Sweep::Action::Keep;
+      if (outputs.empty()) return Rewriter::Action::Keep;
     }
-    for (size_t i = 0; i < outputs.size(); ++i) sweep_.replace(n.outputs[i], sweep_.make_const(outputs[i], n.loc));
-    return Sweep::Action::Drop;
+    for (size_t i = 0; i < outputs.size(); ++i) rewriter_.replace(n.outputs[i], rewriter_.make_const(outputs[i], n.loc));
+    return Rewriter::Action::Drop;
   }
 
   Result<int64_t> limit(const Node& n, int64_t input_bytes) {
-    if (TRY(repeats_elements(sweep_.builder().peek(), n, sweep_.ctx()))) return std::max(kMostRepeatedBytes, input_bytes);
+    if (TRY(repeats_elements(rewriter_.builder().peek(), n, rewriter_.ctx())))
+      return std::max(kMostRepeatedBytes, input_bytes);
     return std::max(kMostBytes, kMostGrowth * input_bytes);
   }
 
   // What only moves bytes needs no evaluator, whatever its size.
   std::vector<ConstantPtr> moved(const Node& n, const std::vector<ConstantPtr>& inputs) {
-    if (n.op == "array.reshape") return {with_shape(inputs[0], sizes_of(*sweep_.tensor(n.outputs[0])))};
+    if (n.op == "array.reshape") return {with_shape(inputs[0], sizes_of(*rewriter_.tensor(n.outputs[0])))};
     if (n.op == "array.transpose") return {permute(*inputs[0], n.attrs.ints_or("perm", {}))};
     if (n.op == "math.identity") return {inputs[0]};
     if (n.op == "array.slice") return rows_of(n, *inputs[0]);
@@ -118,7 +119,7 @@ class Folder {
     std::vector<int64_t> steps = n.attrs.ints_or("steps", {});
     if (!starts || !axes || axes->size() != 1 || (*axes)[0] != 0 || (!steps.empty() && steps[0] != 1)) return {};
     int64_t start = (*starts)[0], rows = c.shape[0];
-    std::vector<int64_t> sizes = sizes_of(*sweep_.tensor(n.outputs[0]));
+    std::vector<int64_t> sizes = sizes_of(*rewriter_.tensor(n.outputs[0]));
     if (start < 0) start += rows;
     if (start < 0 || rows == 0 || start + sizes[0] > rows) return {};
     size_t row = c.bytes / static_cast<size_t>(rows);
@@ -129,23 +130,23 @@ class Folder {
   // The reference result of a function of this one node. Where the reference reports a fault the model has it at run time
   // too, and only if the node runs, so the node stays: nothing is given back.
   std::vector<ConstantPtr> evaluated(const Node& n, const std::vector<ConstantPtr>& inputs) {
-    FunctionBuilder b("fold", sweep_.ctx());
+    FunctionBuilder b("fold", rewriter_.ctx());
     std::vector<ValueId> params;
     std::vector<te::ArrayView> views;
     for (size_t i = 0; i < inputs.size(); ++i) {
       params.push_back(kNoValue);
       if (!inputs[i]) continue;
-      params.back() = b.add_param(sweep_.type(n.inputs[i]), "in" + std::to_string(i));
+      params.back() = b.add_param(rewriter_.type(n.inputs[i]), "in" + std::to_string(i));
       views.push_back({inputs[i]->dtype, inputs[i]->shape, inputs[i]->data});
     }
     std::vector<Type> types;
     std::vector<std::string> names;
     for (ValueId v : n.outputs) {
-      types.push_back(sweep_.type(v));
+      types.push_back(rewriter_.type(v));
       names.push_back("out" + std::to_string(names.size()));
     }
     b.set_results(b.append(n.op, n.attrs, params, types, n.loc), names);
-    auto arrays = ops::evaluate(*b.finish(), sweep_.ctx(), views);
+    auto arrays = ops::evaluate(*b.finish(), rewriter_.ctx(), views);
     std::vector<ConstantPtr> out;
     if (!arrays.ok()) return out;
     for (const te::Array& a : arrays.value())
@@ -153,7 +154,7 @@ class Folder {
     return out;
   }
 
-  Sweep sweep_;
+  Rewriter rewriter_;
 };
 
 }  // namespace

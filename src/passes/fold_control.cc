@@ -1,4 +1,4 @@
-// Branches whose condition is known become the nodes of the arm that runs, loops that run once the nodes of their body,
+// Branches whose condition is known become the nodes of the branch that runs, loops that run once the nodes of their body,
 // loops that never run their initial values: conditions and numbers of iterations that became known only after the import.
 // Sizes that the node defined are what the nodes give, and sizes read from numbers that are known are those numbers.
 //
@@ -15,12 +15,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "expr/weight.h"
+#include "expr/dim/weight.h"
 #include "graph/visit.h"
 #include "passes/pass.h"
 #include "passes/rewrite/liveness.h"
+#include "passes/rewrite/rewriter.h"
 #include "passes/rewrite/substitute.h"
-#include "passes/rewrite/sweep.h"
 
 namespace pliant::passes {
 namespace {
@@ -61,7 +61,7 @@ std::vector<int64_t> integers(const ConstantData& c) {
 class Folder {
  public:
   Folder(const FunctionPtr& f, const PassContext& c)
-      : ctx_(c.ctx), sweep_(f, c.ctx), results_(f->results.begin(), f->results.end()) {
+      : ctx_(c.ctx), rewriter_(f, c.ctx), results_(f->results.begin(), f->results.end()) {
     // Callers know the result types of other functions.
     if (c.functions == nullptr || c.functions->empty() || c.functions->front()->name == f->name) return;
     for (ValueId v : f->results)
@@ -71,20 +71,20 @@ class Folder {
   }
 
   Result<FunctionPtr> run() {
-    FunctionPtr out = TRY(sweep_.run([&](Node& n) -> Result<Sweep::Action> {
+    FunctionPtr out = TRY(rewriter_.run([&](Node& n) -> Result<Rewriter::Action> {
       if (n.op == "core.if") return fold_if(n);
       if (n.op == "core.loop") return fold_loop(n);
       if (n.op == "core.read_dims") return fold_sizes(n);
-      return Sweep::Action::Keep;
+      return Rewriter::Action::Keep;
     }));
     return sizes_.empty() ? out : with_sizes(*out, sizes_, ctx_);
   }
 
  private:
-  const Type& type(ValueId v) const { return sweep_.type(v); }
+  const Type& type(ValueId v) const { return rewriter_.type(v); }
 
   std::optional<bool> truth(ValueId v) const {
-    const ConstantPtr c = sweep_.constant(v);
+    const ConstantPtr c = rewriter_.constant(v);
     if (c == nullptr || c->dtype != DType::Bool || element_count(*c) != 1) return std::nullopt;
     return *c->data != std::byte{0};
   }
@@ -94,37 +94,37 @@ class Folder {
     return range.lo == 0 && range.hi == 0 ? std::optional(false) : std::nullopt;
   }
 
-  Result<Sweep::Action> fold_if(const Node& n) {
+  Result<Rewriter::Action> fold_if(const Node& n) {
     const IfParts parts = graph::if_parts(n);
     const std::optional<bool> holds = parts.cond ? truth(*parts.cond) : truth(parts.condition);
-    if (!holds) return Sweep::Action::Keep;
-    const Region& arm = *holds ? *parts.then : *parts.otherwise;
-    if (graph::diverges(arm) || !may_give(n.outputs, arm.results)) return Sweep::Action::Keep;
-    for (const Node& inner : arm.nodes) sweep_.append(inner);
-    TRY(give(n, n.outputs, arm.results));
-    return Sweep::Action::Drop;
+    if (!holds) return Rewriter::Action::Keep;
+    const Region& branch = *holds ? *parts.then : *parts.otherwise;
+    if (graph::diverges(branch) || !may_give(n.outputs, branch.results)) return Rewriter::Action::Keep;
+    for (const Node& inner : branch.nodes) rewriter_.append(inner);
+    TRY(give(n, n.outputs, branch.results));
+    return Rewriter::Action::Drop;
   }
 
-  Result<Sweep::Action> fold_loop(const Node& n) {
+  Result<Rewriter::Action> fold_loop(const Node& n) {
     const LoopParts loop = graph::loop_parts(n);
     const std::optional<bool> starts = loop.condition == kNoValue ? true : truth(loop.condition);
     const bool never = starts == false || (loop.trip && ctx_.range(*loop.trip).hi <= 0);
     if (never) return drop_loop(n, loop);
-    if (starts != true || graph::diverges(*loop.body)) return Sweep::Action::Keep;
+    if (starts != true || graph::diverges(*loop.body)) return Rewriter::Action::Keep;
     const bool once = loop.trip && loop.trip->is_const(1);
     const bool stops = truth(loop.next_condition()) == false && (!loop.trip || ctx_.range(*loop.trip).lo >= 1);
-    return once || stops ? run_once(n, loop) : Sweep::Action::Keep;
+    return once || stops ? run_once(n, loop) : Rewriter::Action::Keep;
   }
 
   // The numbers that a node reads as sizes, where they are known: constants, or sizes that weigh little by now.
   std::vector<Dim> known_numbers(ValueId v) const {
-    const ConstantPtr c = sweep_.constant(v);
+    const ConstantPtr c = rewriter_.constant(v);
     if (c != nullptr && (c->dtype == DType::I64 || c->dtype == DType::I32)) {
       std::vector<Dim> out;
       for (int64_t value : integers(*c)) out.push_back(ctx_.constant(value));
       return out;
     }
-    const Node* made = sweep_.def(v);
+    const Node* made = rewriter_.def(v);
     if (made == nullptr || made->op != "array.from_dims") return {};
     std::vector<Dim> out = made->attrs.dims_or("values", {});
     for (Dim& d : out) {
@@ -135,15 +135,15 @@ class Folder {
   }
 
   // A number that the symbol cannot be is left to the run, which reports it.
-  Result<Sweep::Action> fold_sizes(const Node& n) {
+  Result<Rewriter::Action> fold_sizes(const Node& n) {
     const std::vector<Dim> symbols = n.attrs.dims_or("symbols", {}), values = known_numbers(n.inputs[0]);
-    if (values.size() != symbols.size()) return Sweep::Action::Keep;
+    if (values.size() != symbols.size()) return Rewriter::Action::Keep;
     for (size_t k = 0; k < symbols.size(); ++k) {
       const expr::Interval range = ctx_.range(symbols[k]), of_value = ctx_.range(values[k]);
-      if (is_kept(symbols[k]) || of_value.lo < range.lo || of_value.hi > range.hi) return Sweep::Action::Keep;
+      if (is_kept(symbols[k]) || of_value.lo < range.lo || of_value.hi > range.hi) return Rewriter::Action::Keep;
     }
     for (size_t k = 0; k < symbols.size(); ++k) add_size(sizes_, *symbols[k].as_symbol(), values[k]);
-    return Sweep::Action::Drop;
+    return Rewriter::Action::Drop;
   }
 
   static std::vector<ValueId> init(const Node& n) { return {n.inputs.begin() + 1, n.inputs.end()}; }
@@ -151,10 +151,10 @@ class Folder {
     return {n.outputs.begin(), n.outputs.begin() + static_cast<ptrdiff_t>(loop.carried)};
   }
 
-  Result<Sweep::Action> drop_loop(const Node& n, const LoopParts& loop) {
-    if (!may_give(outputs(n, loop), init(n)) || is_kept(loop.count)) return Sweep::Action::Keep;
+  Result<Rewriter::Action> drop_loop(const Node& n, const LoopParts& loop) {
+    if (!may_give(outputs(n, loop), init(n)) || is_kept(loop.count)) return Rewriter::Action::Keep;
     for (size_t j = 0; j < loop.scans; ++j)
-      if (is_kept(n.outputs[loop.carried + j])) return Sweep::Action::Keep;
+      if (is_kept(n.outputs[loop.carried + j])) return Rewriter::Action::Keep;
     define(loop.count, ctx_.constant(0));
     TRY(give(n, outputs(n, loop), init(n)));
     for (size_t j = 0; j < loop.scans; ++j) {
@@ -162,19 +162,19 @@ class Folder {
       const TensorType t = *type(scan).tensor();
       for (Dim d : t.shape) define(d, ctx_.constant(0));
       const TensorType empty = *substituted(type(scan), sizes_).tensor();
-      sweep_.rename(scan, TRY(sweep_.make_zeros(empty.dtype, empty.shape, n.loc)));
+      rewriter_.rename(scan, TRY(rewriter_.make_zeros(empty.dtype, empty.shape, n.loc)));
     }
-    return Sweep::Action::Drop;
+    return Rewriter::Action::Drop;
   }
 
-  Result<Sweep::Action> run_once(const Node& n, const LoopParts& loop) {
-    if (!may_give(loop.body->params, init(n)) || is_kept(loop.count)) return Sweep::Action::Keep;
+  Result<Rewriter::Action> run_once(const Node& n, const LoopParts& loop) {
+    if (!may_give(loop.body->params, init(n)) || is_kept(loop.count)) return Rewriter::Action::Keep;
     std::vector<ValueId> next, scans;
     for (size_t i = 0; i < loop.carried; ++i) next.push_back(loop.next(i));
     for (size_t j = 0; j < loop.scans; ++j) scans.push_back(loop.scan(j));
-    if (!may_give(outputs(n, loop), next)) return Sweep::Action::Keep;
+    if (!may_give(outputs(n, loop), next)) return Rewriter::Action::Keep;
     for (size_t j = 0; j < loop.scans; ++j)
-      if (is_kept(n.outputs[loop.carried + j])) return Sweep::Action::Keep;
+      if (is_kept(n.outputs[loop.carried + j])) return Rewriter::Action::Keep;
     define(loop.count, ctx_.constant(1));
     add_size(sizes_, *loop.index.as_symbol(), ctx_.constant(0));
     Renames params;
@@ -182,7 +182,7 @@ class Folder {
       bind_sizes(type(loop.body->params[i]), type(loop.init(n, i)));
       params[loop.body->params[i]] = loop.init(n, i);
     }
-    for (const Node& inner : loop.body->nodes) sweep_.append(renamed(inner, params));
+    for (const Node& inner : loop.body->nodes) rewriter_.append(renamed(inner, params));
     TRY(give(n, outputs(n, loop), renamed(std::move(next), params)));
     scans = renamed(std::move(scans), params);
     for (size_t j = 0; j < loop.scans; ++j) {
@@ -191,15 +191,15 @@ class Folder {
       shape.insert(shape.begin(), ctx_.constant(1));
       bind_sizes(type(scan), graph::make_tensor_type(type(scan).tensor()->dtype, std::move(shape)));
       const Shape wanted = substituted(type(scan), sizes_).tensor()->shape;
-      sweep_.rename(scan, TRY(sweep_.make("array.reshape", {{"shape", wanted}}, {scans[j]}, n.loc)));
+      rewriter_.rename(scan, TRY(rewriter_.make("array.reshape", {{"shape", wanted}}, {scans[j]}, n.loc)));
     }
-    return Sweep::Action::Drop;
+    return Rewriter::Action::Drop;
   }
 
   // A size of an output that is defined by its node.
   bool is_defined_here(Dim d) const {
     const auto s = d.as_symbol();
-    return s && !sweep_.is_known(*s) && !sizes_.count(*s) && ctx_.info(*s).origin.kind == expr::Origin::Kind::Data;
+    return s && !rewriter_.is_known(*s) && !sizes_.count(*s) && ctx_.info(*s).origin.kind == expr::Origin::Kind::Data;
   }
   void define(Dim d, Dim size) {
     if (is_defined_here(d)) add_size(sizes_, *d.as_symbol(), size);
@@ -235,17 +235,17 @@ class Folder {
       if (type(by).tensor() != nullptr) {
         const Type wanted = substituted(type(to[k]), sizes_), have = substituted(type(by), sizes_);
         if (!(wanted == have))
-          by = TRY(sweep_.make("array.reshape", {{"shape", wanted.tensor()->shape}}, {by}, n.loc));
+          by = TRY(rewriter_.make("array.reshape", {{"shape", wanted.tensor()->shape}}, {by}, n.loc));
         else if (results_.count(to[k]))
-          by = TRY(sweep_.make("math.identity", {}, {by}, n.loc));  // a result of the function has memory of its own
+          by = TRY(rewriter_.make("math.identity", {}, {by}, n.loc));  // a result of the function has memory of its own
       }
-      sweep_.rename(to[k], by);
+      rewriter_.rename(to[k], by);
     }
     return ok();
   }
 
   expr::Context& ctx_;
-  Sweep sweep_;
+  Rewriter rewriter_;
   std::unordered_set<ValueId> results_;
   std::unordered_set<expr::SymbolId> kept_;
   expr::DimMap sizes_;
@@ -255,7 +255,7 @@ class Folder {
 
 PassDef pass_fold_control() {
   return {.name = "fold-control",
-          .summary = "puts arms that run and bodies that run once in the place of their nodes",
+          .summary = "puts branches that run and bodies that run once in the place of their nodes",
           .run = [](const FunctionPtr& f, PassContext& c) -> Result<FunctionPtr> {
             // What one round makes known may decide another node.
             FunctionPtr out = f;

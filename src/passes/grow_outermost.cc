@@ -9,11 +9,11 @@
 #include <algorithm>
 #include <map>
 
-#include "ops/carried.h"
+#include "ops/control/carried.h"
 #include "ops/op.h"
 #include "passes/pass.h"
 #include "passes/rewrite/liveness.h"
-#include "passes/rewrite/sweep.h"
+#include "passes/rewrite/rewriter.h"
 
 namespace pliant::passes {
 namespace {
@@ -39,12 +39,13 @@ std::vector<int64_t> inverse(const std::vector<int64_t>& perm) {
 
 class Turner {
  public:
-  Turner(Sweep& sweep, Node& loop) : sweep_(sweep), loop_(loop), body_(loop.regions[0]), parts_(graph::loop_parts(loop)) {}
+  Turner(Rewriter& rewriter, Node& loop)
+      : rewriter_(rewriter), loop_(loop), body_(loop.regions[0]), parts_(graph::loop_parts(loop)) {}
 
-  Result<Sweep::Action> run() {
+  Result<Rewriter::Action> run() {
     if (!graph::diverges(*parts_.body)) find();
-    if (growths_.empty()) return Sweep::Action::Keep;
-    FunctionBuilder& b = sweep_.builder();
+    if (growths_.empty()) return Rewriter::Action::Keep;
+    FunctionBuilder& b = rewriter_.builder();
     for (const Growth& g : growths_) {
       ValueId init = parts_.init(loop_, g.carried);
       loop_.inputs[g.carried + 1] = TRY(turn(init, to_front(g.axis, rank_of(g))));
@@ -53,25 +54,25 @@ class Turner {
     loop_.regions[0] = region;
     std::vector<ValueId> outputs = loop_.outputs;
     for (const Growth& g : growths_) {
-      Type t = turned(sweep_.type(outputs[g.carried]), to_front(g.axis, rank_of(g)));
+      Type t = turned(rewriter_.type(outputs[g.carried]), to_front(g.axis, rank_of(g)));
       loop_.outputs[g.carried] = b.add_value(std::move(t));
     }
-    sweep_.append(loop_);
+    rewriter_.append(loop_);
     for (const Growth& g : growths_) {
       ValueId old = outputs[g.carried];
       std::vector<int64_t> perm = inverse(to_front(g.axis, rank_of(g)));
       b.append(Node{"array.transpose", {{"perm", perm}}, {loop_.outputs[g.carried]}, {old}, {}, loop_.loc});
     }
-    return Sweep::Action::Drop;
+    return Rewriter::Action::Drop;
   }
 
  private:
-  size_t rank_of(const Growth& g) const { return sweep_.shape(parts_.body->params[g.carried]).size(); }
+  size_t rank_of(const Growth& g) const { return rewriter_.shape(parts_.body->params[g.carried]).size(); }
 
   void find() {
     for (size_t i = 0; i < parts_.carried; ++i) {
       ValueId param = parts_.body->params[i], next = parts_.next(i);
-      const auto append = ops::append_to(sweep_.builder().peek(), *parts_.body, param, next);
+      const auto append = ops::append_to(rewriter_.builder().peek(), *parts_.body, param, next);
       if (!append || append->at_end) continue;
       const Node& n = *append->concat;
       const bool is_plain = n.outputs[0] == next && n.inputs[0] == param;
@@ -87,17 +88,17 @@ class Turner {
   }
 
   Result<ValueId> turn(ValueId v, const std::vector<int64_t>& perm) {
-    Type t = turned(sweep_.type(v), perm);
-    return sweep_.builder().append("array.transpose", {{"perm", perm}}, {v}, {std::move(t)}, loop_.loc)[0];
+    Type t = turned(rewriter_.type(v), perm);
+    return rewriter_.builder().append("array.transpose", {{"perm", perm}}, {v}, {std::move(t)}, loop_.loc)[0];
   }
 
   // Params and concats are made anew; the old values are transposes of them, which die where nothing reads them.
   Result<std::shared_ptr<const Region>> rebuild() {
-    FunctionBuilder& b = sweep_.builder();
+    FunctionBuilder& b = rewriter_.builder();
     std::vector<ValueId> params = parts_.body->params, results = parts_.body->results;
     std::map<const Node*, const Growth*> concats;
     for (const Growth& g : growths_) {
-      params[g.carried] = b.add_value(turned(sweep_.type(params[g.carried]), to_front(g.axis, rank_of(g))));
+      params[g.carried] = b.add_value(turned(rewriter_.type(params[g.carried]), to_front(g.axis, rank_of(g))));
       concats[g.concat] = &g;
     }
     b.begin_region(params);
@@ -116,7 +117,7 @@ class Turner {
       std::vector<int64_t> perm = to_front(g.axis, rank_of(g));
       std::vector<ValueId> inputs{params[g.carried]};
       for (size_t k = 1; k < n.inputs.size(); ++k) inputs.push_back(TRY(turn(n.inputs[k], perm)));
-      Type t = turned(sweep_.type(n.outputs[0]), perm);
+      Type t = turned(rewriter_.type(n.outputs[0]), perm);
       ValueId whole = b.append("array.concat", {{"axis", int64_t{0}}}, std::move(inputs), {std::move(t)}, n.loc)[0];
       results[g.carried + 1] = whole;
       b.append(Node{"array.transpose", {{"perm", inverse(perm)}}, {whole}, n.outputs, {}, n.loc});
@@ -124,7 +125,7 @@ class Turner {
     return b.end_region(std::move(results));
   }
 
-  Sweep& sweep_;
+  Rewriter& rewriter_;
   Node& loop_;
   std::shared_ptr<const Region> body_;  // as it was: `parts_` looks at it
   LoopParts parts_;
@@ -137,8 +138,8 @@ PassDef pass_grow_outermost() {
   return {.name = "grow-outermost",
           .summary = "carries what grows with its growing axis outermost",
           .run = [](const FunctionPtr& f, PassContext& c) -> Result<FunctionPtr> {
-            Sweep sweep(f, c.ctx, "core.loop");
-            auto turned = TRY(sweep.run([&](Node& loop) { return Turner(sweep, loop).run(); }));
+            Rewriter rewriter(f, c.ctx, "core.loop");
+            auto turned = TRY(rewriter.run([&](Node& loop) { return Turner(rewriter, loop).run(); }));
             return turned == f ? f : without_dead_nodes(turned, c.ctx);
           }};
 }

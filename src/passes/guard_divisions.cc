@@ -9,44 +9,44 @@
 #include "passes/pass.h"
 #include "passes/rewrite/constants.h"
 #include "passes/rewrite/liveness.h"
-#include "passes/rewrite/sweep.h"
+#include "passes/rewrite/rewriter.h"
 
 namespace pliant::passes {
 namespace {
 
-bool may_fault(const Sweep& s, const Node& n) {
+bool may_trap(const Rewriter& s, const Node& n) {
   if (n.op != "math.div" && n.op != "math.mod") return false;
   const TensorType* divisor = s.tensor(n.inputs[1]);
   return divisor != nullptr && is_int(divisor->dtype) && !n.attrs.bool_or("nonzero", false);
 }
 
-// The divisors are 1 already where the quotient of this arm is left out.
-bool is_guarded(const Sweep& s, const Node& division, const Node& where, size_t arm) {
+// The divisors are 1 already where the quotient of this branch is left out.
+bool is_guarded(const Rewriter& s, const Node& division, const Node& where, size_t branch) {
   const Node* divisor = s.def(division.inputs[1]);
   if (divisor == nullptr || divisor->op != "math.where" || divisor->inputs[0] != where.inputs[0]) return false;
-  const ConstantPtr other = s.constant(divisor->inputs[3 - arm]);
+  const ConstantPtr other = s.constant(divisor->inputs[3 - branch]);
   return other != nullptr && uniform_value(*other) == 1;
 }
 
-Result<Sweep::Action> visit(Sweep& s, Node& where) {
+Result<Rewriter::Action> visit(Rewriter& s, Node& where) {
   bool changed = false;
-  for (size_t arm : {size_t{1}, size_t{2}}) {
-    const ValueId quotient = where.inputs[arm];
+  for (size_t branch : {size_t{1}, size_t{2}}) {
+    const ValueId quotient = where.inputs[branch];
     const Node* def = s.def(quotient);
-    if (def == nullptr || !may_fault(s, *def) || !s.is_local(quotient) || !s.used_once(quotient)) continue;
-    if (is_guarded(s, *def, where, arm)) continue;
+    if (def == nullptr || !may_trap(s, *def) || !s.is_local(quotient) || !s.used_once(quotient)) continue;
+    if (is_guarded(s, *def, where, branch)) continue;
     const Node division = *def;
     const LocPtr loc = Loc::make_derived(division.loc, "guard-divisions");
     const int64_t one = 1;
     const DType t = s.tensor(division.inputs[1])->dtype;
     const ValueId whole = s.make_const(graph::make_constant(t, {}, &one, static_cast<size_t>(byte_size(t))), loc);
     std::vector<ValueId> choice{where.inputs[0], division.inputs[1], whole};
-    if (arm == 2) std::swap(choice[1], choice[2]);
+    if (branch == 2) std::swap(choice[1], choice[2]);
     const ValueId divisor = TRY(s.make("math.where", {}, std::move(choice), loc));
-    where.inputs[arm] = TRY(s.make(division.op, division.attrs, {division.inputs[0], divisor}, loc));
+    where.inputs[branch] = TRY(s.make(division.op, division.attrs, {division.inputs[0], divisor}, loc));
     changed = true;
   }
-  return changed ? Sweep::Action::Change : Sweep::Action::Keep;
+  return changed ? Rewriter::Action::Change : Rewriter::Action::Keep;
 }
 
 }  // namespace
@@ -55,8 +55,8 @@ PassDef pass_guard_divisions() {
   return {.name = "guard-divisions",
           .summary = "asks for the divisors only of quotients that a Where takes",
           .run = [](const FunctionPtr& f, PassContext& c) -> Result<FunctionPtr> {
-            Sweep sweep(f, c.ctx, "math.where");
-            FunctionPtr guarded = TRY(sweep.run([&](Node& n) { return visit(sweep, n); }));
+            Rewriter rewriter(f, c.ctx, "math.where");
+            FunctionPtr guarded = TRY(rewriter.run([&](Node& n) { return visit(rewriter, n); }));
             return guarded == f ? f : without_dead_nodes(guarded, c.ctx);
           }};
 }

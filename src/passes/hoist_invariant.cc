@@ -14,7 +14,7 @@
 #include "ops/op.h"
 #include "passes/pass.h"
 #include "passes/rewrite/region_facts.h"
-#include "passes/rewrite/sweep.h"
+#include "passes/rewrite/rewriter.h"
 
 namespace pliant::passes {
 namespace {
@@ -25,17 +25,17 @@ constexpr int64_t kMostGrowth = 1024, kSmallResult = int64_t{1} << 20;
 
 class Hoister {
  public:
-  Hoister(const FunctionPtr& f, expr::Context& ctx) : sweep_(f, ctx, "core.loop") {}
+  Hoister(const FunctionPtr& f, expr::Context& ctx) : rewriter_(f, ctx, "core.loop") {}
 
   Result<FunctionPtr> run() {
-    return sweep_.run([&](Node& loop) { return visit(loop); });
+    return rewriter_.run([&](Node& loop) { return visit(loop); });
   }
 
  private:
-  Result<Sweep::Action> visit(Node& loop) {
+  Result<Rewriter::Action> visit(Node& loop) {
     LoopParts parts = graph::loop_parts(loop);
     const Region& body = *parts.body;
-    expr::Context& ctx = sweep_.ctx();
+    expr::Context& ctx = rewriter_.ctx();
     bool runs = parts.condition == kNoValue && parts.trip && ctx.proves_less(ctx.constant(0), *parts.trip);
     std::unordered_set<ValueId> inside(body.params.begin(), body.params.end());
     std::vector<bool> moves(body.nodes.size(), false);
@@ -45,12 +45,12 @@ class Hoister {
     for (size_t i = 0; i < body.nodes.size(); ++i) {
       const Node& n = body.nodes[i];
       if (n.op == "core.require") guard(n);
-      bool invariant = !uses_any(n, inside) && sweep_.has_known_dims(n) && !is_guarded(n);
-      auto fault = invariant ? TRY(fault_of(n)) : std::nullopt;
-      moves[i] = fault && (runs || (*fault == Fault::Never && is_moderate(n)));
+      bool invariant = !uses_any(n, inside) && rewriter_.has_known_dims(n) && !is_guarded(n);
+      auto fault = invariant ? TRY(trap_of(n)) : std::nullopt;
+      moves[i] = fault && (runs || (*fault == Trap::Never && is_moderate(n)));
       if (moves[i]) continue;
       // What stays may stop the run before a later node would.
-      runs = runs && n.op != "core.fail" && n.op != "core.require" && TRY(fault_of(n)) == Fault::Never;
+      runs = runs && n.op != "core.fail" && n.op != "core.require" && TRY(trap_of(n)) == Trap::Never;
       std::unordered_set<ValueId> more(n.outputs.begin(), n.outputs.end());
       inside.merge(more);
     }
@@ -61,8 +61,8 @@ class Hoister {
   // What a requirement of the body says about sizes is taken for granted only behind it. One on the iteration's number says
   // nothing that is the same in every iteration.
   void guard(const Node& require) {
-    Obligation o = graph::obligation_of(require);
-    if (!sweep_.is_known(o.a) || !sweep_.is_known(o.b)) return;
+    ShapeConstraint o = graph::constraint_of(require);
+    if (!rewriter_.is_known(o.a) || !rewriter_.is_known(o.b)) return;
     for (Dim d : {o.a, o.b})
       for (expr::SymbolId s : expr::symbols_of(d)) guarded_.insert(s);
   }
@@ -74,15 +74,15 @@ class Hoister {
     for (const auto& [name, value] : n.attrs.all()) graph::for_each_dim(value, look);
     for (const auto* values : {&n.inputs, &n.outputs})
       for (ValueId v : *values)
-        if (v != kNoValue) graph::for_each_dim(sweep_.type(v), look);
+        if (v != kNoValue) graph::for_each_dim(rewriter_.type(v), look);
     return found;
   }
 
   // Where the loop does not run, no more memory is taken than this.
   bool is_moderate(const Node& n) {
-    expr::Context& ctx = sweep_.ctx();
+    expr::Context& ctx = rewriter_.ctx();
     auto bytes_of = [&](ValueId v) -> std::optional<Dim> {
-      const TensorType* t = v == kNoValue ? nullptr : sweep_.type(v).tensor();
+      const TensorType* t = v == kNoValue ? nullptr : rewriter_.type(v).tensor();
       if (t == nullptr) return std::nullopt;
       for (Dim d : t->shape)
         if (!ctx.proves_less_equal(ctx.constant(0), d)) return std::nullopt;
@@ -99,11 +99,13 @@ class Hoister {
     return true;
   }
 
-  Result<std::optional<Fault>> fault_of(const Node& n) { return passes::fault_of(sweep_.builder().peek(), n, sweep_.ctx()); }
+  Result<std::optional<Trap>> trap_of(const Node& n) {
+    return passes::trap_of(rewriter_.builder().peek(), n, rewriter_.ctx());
+  }
 
   Status keep_repeats(const Region& body, std::vector<bool>& moves) {
     for (size_t i = body.nodes.size(); i-- > 0;) {
-      if (!moves[i] || !TRY(repeats_elements(sweep_.builder().peek(), body.nodes[i], sweep_.ctx()))) continue;
+      if (!moves[i] || !TRY(repeats_elements(rewriter_.builder().peek(), body.nodes[i], rewriter_.ctx()))) continue;
       std::unordered_set<ValueId> mine(body.nodes[i].outputs.begin(), body.nodes[i].outputs.end());
       bool moved_reader = false;
       for (size_t k = i + 1; k < body.nodes.size(); ++k) moved_reader |= moves[k] && uses_any(body.nodes[k], mine);
@@ -112,19 +114,19 @@ class Hoister {
     return ok();
   }
 
-  Result<Sweep::Action> apply(Node& loop, const Region& body, const std::vector<bool>& moves) {
+  Result<Rewriter::Action> apply(Node& loop, const Region& body, const std::vector<bool>& moves) {
     for (size_t i = 0; i < body.nodes.size(); ++i)
-      if (moves[i]) sweep_.append(body.nodes[i]);
-    if (std::none_of(moves.begin(), moves.end(), [](bool m) { return m; })) return Sweep::Action::Keep;
-    FunctionBuilder& b = sweep_.builder();
+      if (moves[i]) rewriter_.append(body.nodes[i]);
+    if (std::none_of(moves.begin(), moves.end(), [](bool m) { return m; })) return Rewriter::Action::Keep;
+    FunctionBuilder& b = rewriter_.builder();
     b.begin_region(body.params);
     for (size_t i = 0; i < body.nodes.size(); ++i)
       if (!moves[i]) b.append(body.nodes[i]);
     loop.regions[0] = b.end_region(body.results);
-    return Sweep::Action::Change;
+    return Rewriter::Action::Change;
   }
 
-  Sweep sweep_;
+  Rewriter rewriter_;
   std::unordered_set<expr::SymbolId> guarded_;
   std::unordered_set<ValueId> read_;  // by nodes that were asked whether they are moderate
   Dim read_bytes_;

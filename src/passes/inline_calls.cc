@@ -13,8 +13,8 @@
 
 #include "graph/visit.h"
 #include "passes/pass.h"
+#include "passes/rewrite/rewriter.h"
 #include "passes/rewrite/substitute.h"
-#include "passes/rewrite/sweep.h"
 
 namespace pliant::passes {
 namespace {
@@ -50,18 +50,18 @@ bool is_recursive(const PassContext& c, const Function* f) {
 
 class Inliner {
  public:
-  Inliner(const PassContext& c, Sweep& sweep, const Node& call, const Function& callee)
-      : context_(c), sweep_(sweep), b_(sweep.builder()), call_(call), f_(callee) {}
+  Inliner(const PassContext& c, Rewriter& rewriter, const Node& call, const Function& callee)
+      : context_(c), rewriter_(rewriter), b_(rewriter.builder()), call_(call), f_(callee) {}
 
-  Result<Sweep::Action> run() {
+  Result<Rewriter::Action> run() {
     bind_params();
-    if (!bind_results() || !obligations_are_bound()) return Sweep::Action::Keep;
+    if (!bind_results() || !constraints_are_bound()) return Rewriter::Action::Keep;
     make_symbols();
     for (size_t p = 0; p < f_.params.size(); ++p) require_shape(p);
-    for (const Obligation& o : f_.obligations) require({o.kind, substituted(o.a), substituted(o.b), o.message, o.loc});
+    for (const ShapeConstraint& o : f_.constraints) require({o.kind, substituted(o.a), substituted(o.b), o.message, o.loc});
     for (const Node& n : f_.nodes) b_.append(cloned(n));
-    for (size_t r = 0; r < f_.results.size(); ++r) TRY(sweep_.put(call_.outputs[r], value(f_.results[r]), call_.loc));
-    return Sweep::Action::Drop;
+    for (size_t r = 0; r < f_.results.size(); ++r) TRY(rewriter_.put(call_.outputs[r], value(f_.results[r]), call_.loc));
+    return Rewriter::Action::Drop;
   }
 
  private:
@@ -69,7 +69,7 @@ class Inliner {
     for (size_t p = 0; p < f_.params.size(); ++p) {
       values_[f_.params[p]] = call_.inputs[p];
       const TensorType* to = f_.value(f_.params[p]).type.tensor();
-      const TensorType* from = sweep_.tensor(call_.inputs[p]);
+      const TensorType* from = rewriter_.tensor(call_.inputs[p]);
       for (size_t a = 0; to && from && a < to->shape.size(); ++a)
         if (auto s = to->shape[a].as_symbol()) symbols_.emplace(*s, from->shape[a]);
     }
@@ -79,7 +79,7 @@ class Inliner {
   bool bind_results() {
     for (size_t r = 0; r < f_.results.size(); ++r) {
       const TensorType* inner = f_.value(f_.results[r]).type.tensor();
-      const TensorType* outer = sweep_.tensor(call_.outputs[r]);
+      const TensorType* outer = rewriter_.tensor(call_.outputs[r]);
       if (!inner || !outer) continue;
       for (size_t a = 0; a < inner->shape.size(); ++a) {
         if (is_bound(inner->shape[a])) continue;
@@ -91,9 +91,9 @@ class Inliner {
     }
     return true;
   }
-  bool obligations_are_bound() const {
-    return std::all_of(f_.obligations.begin(), f_.obligations.end(),
-                       [&](const Obligation& o) { return is_bound(o.a) && is_bound(o.b); });
+  bool constraints_are_bound() const {
+    return std::all_of(f_.constraints.begin(), f_.constraints.end(),
+                       [&](const ShapeConstraint& o) { return is_bound(o.a) && is_bound(o.b); });
   }
   bool is_bound(Dim d) const {
     for (expr::SymbolId s : expr::symbols_of(d))
@@ -113,19 +113,19 @@ class Inliner {
     }
   }
 
-  void require(Obligation o) {
-    if (o.kind == Obligation::Kind::Equal && o.a == o.b) return;
+  void require(ShapeConstraint o) {
+    if (o.kind == ShapeConstraint::Kind::Equal && o.a == o.b) return;
     if (!o.loc) o.loc = call_.loc;
     b_.append(graph::make_require(o));
   }
   // What the param's type says about the argument, beyond the symbols that it binds.
   void require_shape(size_t p) {
     const TensorType* to = f_.value(f_.params[p]).type.tensor();
-    const TensorType* from = sweep_.tensor(call_.inputs[p]);
+    const TensorType* from = rewriter_.tensor(call_.inputs[p]);
     if (!to || !from) return;
     const Shape given = from->shape;
     for (size_t a = 0; a < to->shape.size(); ++a)
-      require({Obligation::Kind::Equal, given[a], substituted(to->shape[a]),
+      require({ShapeConstraint::Kind::Equal, given[a], substituted(to->shape[a]),
                "argument " + std::to_string(p) + " of function " + f_.name + " has size {a} on axis " + std::to_string(a) +
                    " where {b} is expected",
                call_.loc});
@@ -152,7 +152,7 @@ class Inliner {
   }
 
   const PassContext& context_;
-  Sweep& sweep_;
+  Rewriter& rewriter_;
   FunctionBuilder& b_;
   const Node call_;
   const Function& f_;
@@ -162,16 +162,16 @@ class Inliner {
 };
 
 Result<FunctionPtr> inline_once(const FunctionPtr& f, PassContext& c) {
-  Sweep sweep(f, c.ctx);
-  return sweep.run([&](const Node& n) -> Result<Sweep::Action> {
-    if (n.op != "core.call") return Sweep::Action::Keep;
+  Rewriter rewriter(f, c.ctx);
+  return rewriter.run([&](const Node& n) -> Result<Rewriter::Action> {
+    if (n.op != "core.call") return Rewriter::Action::Keep;
     const Function* callee = find_function(c, n.attrs.string_or("callee", ""));
-    if (!callee || is_recursive(c, callee)) return Sweep::Action::Keep;
-    auto is_tensor = [&](ValueId v) { return sweep.tensor(v) != nullptr; };
+    if (!callee || is_recursive(c, callee)) return Rewriter::Action::Keep;
+    auto is_tensor = [&](ValueId v) { return rewriter.tensor(v) != nullptr; };
     if (!std::all_of(n.inputs.begin(), n.inputs.end(), is_tensor) ||
         !std::all_of(n.outputs.begin(), n.outputs.end(), is_tensor))
-      return Sweep::Action::Keep;
-    return Inliner(c, sweep, n, *callee).run();
+      return Rewriter::Action::Keep;
+    return Inliner(c, rewriter, n, *callee).run();
   });
 }
 

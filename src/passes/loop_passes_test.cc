@@ -5,7 +5,7 @@
 #include <cstring>
 #include <random>
 
-#include "ops/control.h"
+#include "ops/control/control.h"
 #include "ops/op.h"
 #include "passes/pass.h"
 #include "passes/rewrite/random_function_test.h"
@@ -95,18 +95,18 @@ class RandomLoop {
     return node("array.reshape", {{"shape", flat}}, {r});
   }
 
-  // One of two arms by the number of the iteration, or always the same.
+  // One of two branches by the number of the iteration, or always the same.
   ValueId either(Dim i, ValueId a, ValueId b) {
     const uint8_t always = pick(2) == 0;
     ValueId early = pick(3) == 0
                         ? b_.append_const(graph::make_constant(DType::Bool, {}, &always, 1), loc())
                         : node("math.lt", {}, {node("array.from_dims", {{"values", std::vector<Dim>{i}}}, {}), whole(1)});
-    auto arm = [this](const char* op, ValueId x) {
+    auto branch = [this](const char* op, ValueId x) {
       return [this, op, x]() -> Result<std::optional<std::vector<ValueId>>> {
         return std::optional(std::vector<ValueId>{node(op, {}, {x})});
       };
     };
-    auto r = ops::append_if(b_, ctx_, {.value = early}, arm("math.neg", a), arm("math.sigmoid", b), loc());
+    auto r = ops::append_if(b_, ctx_, {.value = early}, branch("math.neg", a), branch("math.sigmoid", b), loc());
     EXPECT_TRUE(r.ok()) << r.error().text();
     return r.value()[0];
   }

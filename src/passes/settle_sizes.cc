@@ -23,8 +23,8 @@ std::optional<expr::SymbolId> input_size(Dim d, const expr::Context& ctx) {
 
 expr::DimMap settled(const Function& f, expr::Context& ctx) {
   expr::DimMap sizes;
-  for (const Obligation& o : f.obligations) {
-    if (o.kind != Obligation::Kind::Equal) continue;
+  for (const ShapeConstraint& o : f.constraints) {
+    if (o.kind != ShapeConstraint::Kind::Equal) continue;
     for (auto [symbol, value] : {std::pair(o.a, o.b), std::pair(o.b, o.a)}) {
       auto s = input_size(symbol, ctx);
       // A size that the symbol cannot have is left to the check.
@@ -44,8 +44,10 @@ Result<FunctionPtr> run(const FunctionPtr& f, PassContext& c) {
   const expr::DimMap sizes = settled(*f, c.ctx);
   if (sizes.empty()) return f;
   Function out = *with_sizes(*f, sizes, c.ctx);
-  auto holds = [&](const Obligation& o) { return o.kind == Obligation::Kind::Equal && c.ctx.proves_equal(o.a, o.b); };
-  out.obligations.erase(std::remove_if(out.obligations.begin(), out.obligations.end(), holds), out.obligations.end());
+  auto holds = [&](const ShapeConstraint& o) {
+    return o.kind == ShapeConstraint::Kind::Equal && c.ctx.proves_equal(o.a, o.b);
+  };
+  out.constraints.erase(std::remove_if(out.constraints.begin(), out.constraints.end(), holds), out.constraints.end());
   return std::make_shared<const Function>(std::move(out));
 }
 

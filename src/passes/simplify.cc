@@ -29,17 +29,17 @@ RuleTable make_table() {
 }
 
 Result<FunctionPtr> simplify_once(const FunctionPtr& f, expr::Context& ctx, const RuleTable& table) {
-  Sweep sweep(f, ctx);
-  return sweep.run([&](const Node& n) -> Result<Sweep::Action> {
+  Rewriter rewriter(f, ctx);
+  return rewriter.run([&](const Node& n) -> Result<Rewriter::Action> {
     auto rules = table.find(n.op);
-    if (rules == table.end()) return Sweep::Action::Keep;
+    if (rules == table.end()) return Rewriter::Action::Keep;
     for (const Rule& rule : rules->second) {
-      std::optional<ValueId> value = TRY(rule.apply(sweep, n));
-      if (!value || !sweep.can_replace(n.outputs[0], *value)) continue;
-      sweep.replace(n.outputs[0], *value);
-      return Sweep::Action::Drop;
+      std::optional<ValueId> value = TRY(rule.apply(rewriter, n));
+      if (!value || !rewriter.can_replace(n.outputs[0], *value)) continue;
+      rewriter.replace(n.outputs[0], *value);
+      return Rewriter::Action::Drop;
     }
-    return Sweep::Action::Keep;
+    return Rewriter::Action::Keep;
   });
 }
 

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "runtime/fixture_test.h"
+#include "runtime/vm/fixture_test.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define PLIANT_COUNTS_ALLOCATIONS 0

@@ -6,9 +6,9 @@
 #include "machine/cores.h"
 #include "machine/cpu.h"
 #include "runtime/error.h"
-#include "runtime/lists.h"
-#include "runtime/model.h"
-#include "runtime/vm.h"
+#include "runtime/load/model.h"
+#include "runtime/values/lists.h"
+#include "runtime/vm/vm.h"
 
 namespace {
 

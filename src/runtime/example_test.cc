@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <fstream>
 
-#include "runtime/fixture_test.h"
+#include "runtime/vm/fixture_test.h"
 
 namespace pliant::runtime::fixture {
 namespace {

@@ -1,5 +1,5 @@
-#include "runtime/fixture_test.h"
 #include "runtime/pliant.hpp"
+#include "runtime/vm/fixture_test.h"
 
 namespace pliant::runtime::fixture {
 namespace {

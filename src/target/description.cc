@@ -2,8 +2,8 @@
 
 #include <map>
 
-#include "expr/packed.h"
-#include "expr/with_args.h"
+#include "expr/scalar/packed.h"
+#include "expr/scalar/with_args.h"
 
 namespace pliant::target {
 

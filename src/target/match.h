@@ -39,7 +39,7 @@ loop::StmtPtr instance_of(const Instruction& i, const Match& m, const loop::Stmt
 // ---- one lane
 
 // Instructions whose nest is `c[v] += f(a[v], b[v])`, where an operand with an axis of its own in each lane is one i32 of
-// packed parts (expr/packed.h). `dtype` is that of c.
+// packed parts (expr/scalar/packed.h). `dtype` is that of c.
 bool has_lane_form(const Instruction& i, DType dtype);
 // f(a, b).
 expr::Scalar lane_term(const Instruction& i, expr::Scalar a, expr::Scalar b);

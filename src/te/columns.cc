@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "expr/arith_dispatch.h"
+#include "expr/scalar/arith_dispatch.h"
 
 namespace pliant::te {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "expr/arith_dispatch.h"
+#include "expr/scalar/arith_dispatch.h"
 #include "te/evaluator.h"
 
 namespace pliant::te {

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstring>
 
-#include "expr/arith.h"
+#include "expr/scalar/arith.h"
 #include "te/evaluator.h"
 
 namespace pliant::te {

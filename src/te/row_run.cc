@@ -3,7 +3,7 @@
 #include <array>
 
 #include "base/stop.h"
-#include "expr/arith.h"
+#include "expr/scalar/arith.h"
 #include "te/row_program.h"
 
 namespace pliant::te {

@@ -1,5 +1,5 @@
 """Random loops over slices: positions that are carried, limits up to 2^63 - 1 with early stops, values that grow and shrink,
-sizes of zero, loops in loops and arms; and what they give, in plain numpy.
+sizes of zero, loops in loops and branches; and what they give, in plain numpy.
 
     python tests/python/random_loops.py --count 20000 [--first SEED]
 
@@ -132,7 +132,7 @@ class Maker:
 
     def matrix(self, g, matrices, positions, depth):
         x = self.pick(*matrices)
-        how = self.pick("cut", "cut", "cut", "join", "add", "softmax", "twice", "inner", "arm", "repeat", "shift")
+        how = self.pick("cut", "cut", "cut", "join", "add", "softmax", "twice", "inner", "branch", "repeat", "shift")
         if how == "cut":
             return self.cut(g, x, positions)
         if how == "join":
@@ -152,23 +152,23 @@ class Maker:
             one, big = g.constant([1]), g.constant([MOST])
             zero = g.constant([0])
             return g("Concat", g("Slice", x, one, big, zero), g("Slice", x, zero, one, zero), axis=0)
-        if how == "arm" and depth < 2:
-            return self.arm(g, matrices, positions, depth)
+        if how == "branch" and depth < 2:
+            return self.branch(g, matrices, positions, depth)
         if how == "inner" and depth < 2:
             values = [name for name, kind in self.loop(g, matrices, positions, depth + 1) if kind == "m"]
             if values:
                 return self.pick(*values)
         return g("Tanh", x)
 
-    def arm(self, g, matrices, positions, depth):
+    def branch(self, g, matrices, positions, depth):
         condition = g("Less", g("Squeeze", self.position(g, positions), g.constant([0])),
                       g.constant(int(self.rng.integers(-1, 6))))
-        arms = []
+        branches = []
         for _ in range(2):
             b = Writer(self.names)
             out = b("Identity", self.row(b, self.matrix(b, matrices, positions, depth + 1)))
-            arms.append(b.graph("arm", [], [(out, F32, None)]))
-        return g("If", condition, then_branch=arms[0], else_branch=arms[1])
+            branches.append(b.graph("branch", [], [(out, F32, None)]))
+        return g("If", condition, then_branch=branches[0], else_branch=branches[1])
 
     # ---- loops: gives (name, kind) of the outputs, of kind m(atrix) or p(osition)
 

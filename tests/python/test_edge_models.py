@@ -138,9 +138,9 @@ def test_resize_that_keeps_the_aspect_has_one_scale(policy, scale):
 
 
 def test_an_argument_left_out_is_absent_inside_a_branch():
-    arms = [helper.make_graph(nodes, "arm", [], [helper.make_tensor_value_info(n, TensorProto.FLOAT, None)]) for n, nodes in (
+    branches = [helper.make_graph(nodes, "branch", [], [helper.make_tensor_value_info(n, TensorProto.FLOAT, None)]) for n, nodes in (
         ("t", [helper.make_node("Clip", ["a", "", "m"], ["t"])]), ("e", [helper.make_node("Neg", ["a"], ["e"])]))]
-    body = [helper.make_node("If", ["c"], ["b"], then_branch=arms[0], else_branch=arms[1])]
+    body = [helper.make_node("If", ["c"], ["b"], then_branch=branches[0], else_branch=branches[1])]
     imports = [helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]
     function = helper.make_function("own", "F", ["c", "a", "m"], ["b"], body, imports)
     nodes = [helper.make_node("F", ["c", "x"], ["y"], domain="own"), helper.make_node("F", ["c", "x", "m"], ["z"], domain="own")]

@@ -42,14 +42,14 @@ def ramps():
 
 
 @pytest.mark.parametrize("taken", [True, False])
-def test_the_other_arm_leaves_nothing(tmp_path, taken):
+def test_the_other_branch_leaves_nothing(tmp_path, taken):
     g = models.Graph()
     condition = g("Equal", late(g, 7), g.constant(np.int64(7 if taken else 8)))
     weight = numpy_helper.from_array(np.ones((4, 100_000), np.float32), "w")
     wide = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["a"])], "wide", [], [info("a")], [weight])
     twice = helper.make_graph([helper.make_node("Concat", ["x", "x"], ["b"], axis=0)], "twice", [], [info("b")])
-    arms = {"then_branch": twice, "else_branch": wide} if taken else {"then_branch": wide, "else_branch": twice}
-    g("Neg", g("If", condition, **arms), name="y")
+    branches = {"then_branch": twice, "else_branch": wide} if taken else {"then_branch": wide, "else_branch": twice}
+    g("Neg", g("If", condition, **branches), name="y")
     exe = run_both(g, ramps())
     exe.save(tmp_path / "m.pliant")
     assert (tmp_path / "m.pliant").stat().st_size < 200_000

@@ -1,4 +1,4 @@
-"""Memory is taken for what runs: not for arms and loops that do not run, nor towards a limit that a condition ends earlier."""
+"""Memory is taken for what runs: not for branches and loops that do not run, nor towards a limit that a condition ends earlier."""
 
 import numpy as np
 import pytest
@@ -37,8 +37,8 @@ def wide(b, x):
     return b("ReduceSum", b("Softmax", b("MatMul", outer, outer), axis=0), b.constant(np.array([1])), keepdims=0)
 
 
-def arms(g, condition, build, x):
-    """An If whose first arm is `build(b)` and whose second gives x."""
+def branches(g, condition, build, x):
+    """An If whose first branch is `build(b)` and whose second gives x."""
     graphs = []
     for make in (build, lambda b: x):
         b = Body()
@@ -86,13 +86,13 @@ def test_suffixes_of_a_buffer_behind_an_early_stop():
 
 
 @pytest.mark.parametrize("place", ["alone", "in a loop"])
-def test_an_arm_that_does_not_run_takes_nothing(place):
+def test_an_branch_that_does_not_run_takes_nothing(place):
     g = models.Graph()
     condition = small(g, "x")
     if place == "alone":
-        g("Identity", arms(g, condition, lambda b: wide(b, "x"), "x"), name="y")
+        g("Identity", branches(g, condition, lambda b: wide(b, "x"), "x"), name="y")
     else:
-        out = loop(g, "k", "", ["x"], lambda b, t, names: (None, arms(b, condition, lambda a: wide(a, names[0]), names[0])))
+        out = loop(g, "k", "", ["x"], lambda b, t, names: (None, branches(b, condition, lambda a: wide(a, names[0]), names[0])))
         g("Identity", out[0], name="y")
     model = g.model([("x", F32, ["n"])] + ([("k", I64, [])] if place != "alone" else []), [("y", F32, ["n"])])
     more = {"k": np.array(1)} if place != "alone" else {}

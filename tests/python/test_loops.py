@@ -122,7 +122,7 @@ def test_growth(axis, appends):
 @pytest.mark.parametrize("width", [4096, 4097, "k"])
 @pytest.mark.parametrize("returned", [True, False])
 def test_growth_beyond_the_caches(width, returned):
-    """Outputs of some megabytes: written past the caches where only the caller reads them, reduced while they grow."""
+    """Outputs of some megabytes: written by non-temporal stores where only the caller reads them, reduced while they grow."""
 
     def build(g):
         r = g("Add", "row", g("Cast", "t", to=F32))
@@ -251,7 +251,7 @@ def test_conditions_of_open_size(shape):
     b("Neg", "x", name="then")
     other = Body()
     other("Exp", "x", name="otherwise")
-    arms = {"then_branch": b.graph([], [("then", F32, None)]), "else_branch": other.graph([], [("otherwise", F32, None)])}
+    branches = {"then_branch": b.graph([], [("then", F32, None)]), "else_branch": other.graph([], [("otherwise", F32, None)])}
 
     def build(g):
         g("Add", "x", "y0", name="x_out")
@@ -259,7 +259,7 @@ def test_conditions_of_open_size(shape):
 
     body = loop_body(build, [("x", F32)], condition=True)
     g = models.Graph()
-    g("If", "c", name="y0", **arms)
+    g("If", "c", name="y0", **branches)
     g("Loop", "n", "c", "y0", body=body, name="y")
     model = g.model([("n", I64, ["m"]), ("c", BOOL, shape), ("x", F32, ["s"])], [("y", F32, None)])
     body.input[2].name, body.node[0].input[0] = "a", "a"
@@ -359,20 +359,20 @@ def test_nested():
 
 def branch_model(then, otherwise, outputs, inputs, opset=17):
     g = models.Graph()
-    arms = []
+    branches = []
     for build in (then, otherwise):
         b = Body()
         build(b)
-        arms.append(b.graph([], outputs, "arm"))
-    g("If", "c", name="o", outputs=len(outputs), then_branch=arms[0], else_branch=arms[1])
+        branches.append(b.graph([], outputs, "branch"))
+    g("If", "c", name="o", outputs=len(outputs), then_branch=branches[0], else_branch=branches[1])
     names = ["o"] + [f"o_{i}" for i in range(1, len(outputs))]
     return g.model([("c", BOOL, []), *inputs], [(n, d, None) for n, (_, d, _) in zip(names, outputs)], opset=opset)
 
 
 def test_branches_of_different_shapes():
-    """Rows differ, one arm gives an outer value, one gives a constant; then the count is used."""
+    """Rows differ, one branch gives an outer value, one gives a constant; then the count is used."""
     g = models.Graph()
-    arms = []
+    branches = []
     for one, two in (
         (lambda b: b("Concat", "x", "x", axis=0, name="p"), lambda b: b("Identity", "x", name="q")),
         (
@@ -382,8 +382,8 @@ def test_branches_of_different_shapes():
     ):
         b = Body()
         one(b), two(b)
-        arms.append(b.graph([], [("p", F32, None), ("q", F32, None)], "arm"))
-    g("If", "c", name="o", outputs=2, then_branch=arms[0], else_branch=arms[1])
+        branches.append(b.graph([], [("p", F32, None), ("q", F32, None)], "branch"))
+    g("If", "c", name="o", outputs=2, then_branch=branches[0], else_branch=branches[1])
     g("ReduceSum", g("Softmax", "o", axis=0), name="s", keepdims=1, axes=[0])
     g.nodes.pop()
     g("MatMul", g("Transpose", "o", perm=[1, 0]), "o", name="s")
@@ -498,7 +498,7 @@ def test_errors_name_node_and_iteration(native):
 
 
 def conditional_append():
-    """A row is appended in every third iteration, in an arm of an arm."""
+    """A row is appended in every third iteration, in a branch of a branch."""
 
     def build(g):
         third = g("Equal", g("Mod", "t", g.constant(np.int64(3))), g.constant(np.int64(1)))
@@ -528,7 +528,7 @@ def conditional_append():
     return g.model([("n", I64, []), ("row", F32, [1, 3]), ("init", F32, ["m", 3])], [("o", F32, None), ("o_1", F32, None)])
 
 
-def test_append_in_an_arm():
+def test_append_in_an_branch():
     check(
         conditional_append(),
         [{"n": np.int64(n), "row": normal(1, 3), "init": normal(m, 3)} for n, m in ((0, 2), (1, 0), (2, 1), (20, 3))],
@@ -537,7 +537,7 @@ def test_append_in_an_arm():
 
 
 def test_branches_of_different_ranks():
-    """What follows goes on in each arm; an output of the model has the rank that its run gives."""
+    """What follows goes on in each branch; an output of the model has the rank that its run gives."""
     g = models.Graph()
     then, otherwise = Body(), Body()
     then("ReduceSum", "x", keepdims=0, name="p")

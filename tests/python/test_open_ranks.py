@@ -66,12 +66,12 @@ def squeeze_twice(g):
 def two_lengths(op, *, before=(), after=(), lengths):
     """A shape from branches of different lengths."""
 
-    def arm(values):
+    def branch(values):
         node = helper.make_node("Constant", [], ["v"], value_ints=values)
-        return helper.make_graph([node], "arm", [], [helper.make_tensor_value_info("v", I64, None)])
+        return helper.make_graph([node], "branch", [], [helper.make_tensor_value_info("v", I64, None)])
 
     def build(g):
-        chosen = g("If", "c", then_branch=arm(lengths[0]), else_branch=arm(lengths[1]))
+        chosen = g("If", "c", then_branch=branch(lengths[0]), else_branch=branch(lengths[1]))
         g(op, *before, chosen, *after, name="y")
 
     return build

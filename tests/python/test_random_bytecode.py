@@ -114,7 +114,7 @@ class Generator:
         kinds = [self.random.choice("vsg") for _ in range(self.random.randint(1, 3))]
         outs = [self.fresh(k) for k in kinds]
         self.lines.append(f"{indent}{', '.join(o.name for o in outs)} = core.if({condition}) : {', '.join(o.type for o in outs)}")
-        arms = []
+        branches = []
         for _ in range(2):
             self.lines.append(f"{indent}  region() {{")
             inner = []
@@ -122,10 +122,10 @@ class Generator:
             give = [self.pick(local, k) or self.op(k, local, inner, indent + "    ") for k in kinds]
             self.lines.append(f"{indent}    yield {', '.join(v.name for v in give)}")
             self.lines.append(f"{indent}  }}")
-            arms.append((inner, [v.name for v in give]))
+            branches.append((inner, [v.name for v in give]))
 
         def run(e):
-            inner, give = arms[0] if e[condition] else arms[1]
+            inner, give = branches[0] if e[condition] else branches[1]
             for step in inner:
                 step(e)
             for o, v in zip(outs, [e[k] for k in give]):

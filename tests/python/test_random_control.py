@@ -54,13 +54,13 @@ class Maker:
         return g("Less", total, g.constant(np.float32(self.draw(st.sampled_from([-0.5, 0.0, 0.3])))))
 
     def branch(self, g, scope, depth):
-        arms = []
+        branches = []
         for _ in range(2):
             b = Body()
             out = self.block(b, scope, depth + 1, 2) if self.draw(st.booleans()) else b("Identity", self.pick(scope))
-            # Arms give the rows once or twice: their number is known only after the branch.
+            # Branches give the rows once or twice: their number is known only after the branch.
             rows = b("Concat", out, self.pick(scope), axis=0) if self.draw(st.booleans()) else out
-            arms.append((b, out, rows))
+            branches.append((b, out, rows))
         names = [self.unique("if"), self.unique("rows")]
         graphs = [
             (
@@ -68,7 +68,7 @@ class Maker:
                 if out != rows
                 else b.graph([], [(out, F32, None), (b("Identity", out), F32, None)])
             )
-            for b, out, rows in arms
+            for b, out, rows in branches
         ]
         g.nodes.append(helper.make_node("If", [self.condition(g, scope)], names, then_branch=graphs[0], else_branch=graphs[1]))
         mean = g("ReduceMean", names[1], axes=[0], keepdims=1)

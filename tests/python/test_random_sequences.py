@@ -87,12 +87,12 @@ class Graph:
         rng = self.rng
         cond = self.condition()
         outs = rng.sample(["tensor", "list"], rng.randint(1, 2))
-        arms = []
+        branches = []
         for _ in range(2):
             inner = self.body(depth)
             results = [inner.add("Identity", [rng.choice(inner.tensors if o == "tensor" else inner.lists)]) for o in outs]
-            arms.append(helper.make_graph(inner.nodes, "arm", [], [value(r, o) for r, o in zip(results, outs)]))
-        out = self.add("If", [cond], outputs=len(outs), then_branch=arms[0], else_branch=arms[1])
+            branches.append(helper.make_graph(inner.nodes, "branch", [], [value(r, o) for r, o in zip(results, outs)]))
+        out = self.add("If", [cond], outputs=len(outs), then_branch=branches[0], else_branch=branches[1])
         self.take(outs, [out] if len(outs) == 1 else out)
 
     def loop(self, depth):
@@ -136,20 +136,20 @@ class Graph:
         """An optional that a branch gives, and what it holds where it holds something."""
         kind, given = self.rng.choice([("tensor", x), ("list", s)])
         held = value("", kind).type
-        arms = []
+        branches = []
         for holds in (True, False):
             inner = Graph(self.rng, self.names, self)
             out = inner.add("Optional", [given] if holds else [], **({} if holds else {"type": held}))
             info = helper.make_value_info(out, helper.make_optional_type_proto(held))
-            arms.append(helper.make_graph(inner.nodes, "arm", [], [info]))
-        o = self.add("If", [self.condition()], then_branch=arms[0], else_branch=arms[1])
+            branches.append(helper.make_graph(inner.nodes, "branch", [], [info]))
+        o = self.add("If", [self.condition()], then_branch=branches[0], else_branch=branches[1])
         has = self.add("OptionalHasElement", [o])
-        arms = []
+        branches = []
         for op, source in (("OptionalGetElement", o), ("Identity", self.rng.choice(self.tensors if kind == "tensor" else self.lists))):
             inner = Graph(self.rng, self.names, self)
             out = inner.add(op, [source])
-            arms.append(helper.make_graph(inner.nodes, "arm", [], [value(out, kind)]))
-        self.take([kind], [self.add("If", [has], then_branch=arms[0], else_branch=arms[1])])
+            branches.append(helper.make_graph(inner.nodes, "branch", [], [value(out, kind)]))
+        self.take([kind], [self.add("If", [has], then_branch=branches[0], else_branch=branches[1])])
 
     def take(self, kinds, names):
         for kind, name in zip(kinds, names):

@@ -1,4 +1,4 @@
-"""Sequences and optionals: as inputs and outputs, in arms and loops, beside onnxruntime, and what their faults say."""
+"""Sequences and optionals: as inputs and outputs, in branches and loops, beside onnxruntime, and what their faults say."""
 import concurrent.futures
 import pathlib
 import time

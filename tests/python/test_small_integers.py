@@ -9,7 +9,7 @@ from onnx import TensorProto, numpy_helper
 from test_windows import conv, fits
 
 TYPES = {"u8": (TensorProto.UINT8, np.uint8), "i8": (TensorProto.INT8, np.int8)}
-# Those that add quads of bytes, those that add pairs of halves.
+# Those that add four bytes (dot4), those that add pairs of halves.
 TARGETS = ["native", "x86-64-v4", "x86-64-v3-vnni", "x86-64-v3"]
 PLANES = [(1, 1), (3, 2), (5, 7), (9, 33), (17, 16)]
 CASES = {  # weight, group, strides, dilations, pads

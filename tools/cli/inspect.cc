@@ -38,7 +38,7 @@ void print_program(const artifact::Program& p, bool code) {
   }
   std::printf(
       "  %zu instructions, %zu kernels in %zu calls, %zu runtime calls, %zu buffers, %zu shape programs, %zu constants\n",
-      p.code.size(), p.kernels.size(), p.calls.size(), p.externs.size(), p.buffers.size(), p.shape_programs.size(),
+      p.code.size(), p.kernels.size(), p.calls.size(), p.library_calls.size(), p.buffers.size(), p.shape_programs.size(),
       p.constants.size());
   std::printf("  native code %.1f KB, its data %.1f KB\n", static_cast<double>(p.image.text.size()) / 1e3,
               static_cast<double>(p.image.rodata.size() + p.image.data.size()) / 1e3);

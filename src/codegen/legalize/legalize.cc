@@ -1,7 +1,7 @@
 #include "codegen/legalize/legalize.h"
 
 #include "codegen/codegen.h"
-#include "expr/with_args.h"
+#include "expr/scalar/with_args.h"
 #include "loop/walk.h"
 
 namespace pliant::codegen {

@@ -46,7 +46,7 @@ llvm::Function* Emitter::begin_function(const std::string& symbol, llvm::Functio
   guard_ = {};
   guard_ids_.clear();
   outer_guards_.clear();
-  streams_ = false;
+  has_non_temporal_ = false;
   stop_ = nullptr;
   stopped_ = nullptr;
   has_load_.clear();
@@ -86,7 +86,7 @@ void Emitter::bind_buffers(const loop::Function& f, Value* frame) {
   for (size_t i = 0; i < layout.pieces.size(); ++i)
     scratch_places_[layout.pieces[i].buffer] = {
         layout.pieces[i].offset, i == 0 ? nullptr : hoist_->mul(gap, hoist_->constant(static_cast<int64_t>(i)))};
-  fault_values_ = field(offsetof(artifact::KernelFrame, fault_values));
+  fault_values_ = field(offsetof(artifact::KernelFrame, trap_values));
   bool polls = !polls_.empty();
   loop::for_each(f.body, [&](const loop::Stmt& s) { polls |= s.kind == loop::StmtKind::While; });
   if (!polls) return;
@@ -150,7 +150,8 @@ void Emitter::emit_kernel(const KernelSource& source, const std::string& symbol)
   b_.CreateBr(done);
   hoist_->leave(done);
   // What was streamed is ordered behind nothing that others wait for, unless a fence says so.
-  if (streams_) b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, llvm::ArrayRef<llvm::Type*>{}, llvm::ArrayRef<Value*>{});
+  if (has_non_temporal_)
+    b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, llvm::ArrayRef<llvm::Type*>{}, llvm::ArrayRef<Value*>{});
   b_.CreateRet(b_.getInt32(0));
   finish_alias_scopes();
   artifact::Entry entry;

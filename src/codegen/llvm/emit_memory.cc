@@ -134,12 +134,12 @@ Value* Emitter::load_where(const BufferState& b, Value* pointer, Value* mask) {
   return loaded;
 }
 
-void Emitter::stream_vector(const BufferState& b, Value* pointer, Value* value) {
+void Emitter::store_non_temporal(const BufferState& b, Value* pointer, Value* value) {
   const auto bytes = static_cast<uint64_t>(lanes_ * byte_size(b.buffer->dtype));
   if (b.buffer->dtype == DType::Bool || !llvm::isPowerOf2_64(bytes) || bytes < 16 ||
       bytes > static_cast<uint64_t>(target_.vector_bytes))
     return store_vector(b, pointer, value, nullptr, false);
-  // Only whole vectors at multiples of their size go past the caches.
+  // Only whole vectors at multiples of their size are non-temporal.
   Value* low = b_.CreateAnd(b_.CreatePtrToInt(pointer, b_.getInt64Ty()), b_.getInt64(bytes - 1));
   auto* aligned = llvm::BasicBlock::Create(llvm_, "stream", function_);
   auto* other = llvm::BasicBlock::Create(llvm_, "stream.unaligned", function_);
@@ -155,7 +155,7 @@ void Emitter::stream_vector(const BufferState& b, Value* pointer, Value* value) 
   store_vector(b, pointer, value, nullptr, false);
   b_.CreateBr(done);
   b_.SetInsertPoint(done);
-  streams_ = true;
+  has_non_temporal_ = true;
 }
 
 void Emitter::store_vector(const BufferState& b, Value* pointer, Value* value, Value* mask, bool whole) {
@@ -289,8 +289,8 @@ void Emitter::emit_store(const loop::Stmt& s) {
       v = operand(s.value);
       if (s.store_kind != StoreKind::Assign) v = combine(s.store_kind, t, old(), v);
     }
-    if (lanes_ && s.streams && !mask) {
-      stream_vector(b, p, v);
+    if (lanes_ && s.non_temporal && !mask) {
+      store_non_temporal(b, p, v);
     } else if (lanes_) {
       store_vector(b, p, v, mask, whole);
     } else {

@@ -7,7 +7,7 @@
 
 #include "codegen/legalize/legalize.h"
 #include "codegen/llvm/emitter.h"
-#include "expr/packed.h"
+#include "expr/scalar/packed.h"
 
 namespace pliant::codegen {
 
@@ -55,8 +55,8 @@ bool Emitter::has_load(Scalar s) {
   return found;
 }
 
-bool Emitter::is_worth_a_branch(Scalar arm, Scalar other) {
-  const std::unordered_set<const expr::ScalarNode*> own = not_emitted(arm);
+bool Emitter::is_worth_a_branch(Scalar side, Scalar other) {
+  const std::unordered_set<const expr::ScalarNode*> own = not_emitted(side);
   int64_t cost = 0;
   if (own.size() * 2 < kLazyCost &&
       std::none_of(own.begin(), own.end(), [](auto* n) { return cost_of(Scalar(n)) >= kLazyCost; }))
@@ -67,10 +67,10 @@ bool Emitter::is_worth_a_branch(Scalar arm, Scalar other) {
   return cost >= kLazyCost;
 }
 
-void Emitter::emit_shared(Scalar arm, Scalar other) {
+void Emitter::emit_shared(Scalar side, Scalar other) {
   const std::unordered_set<const expr::ScalarNode*> shared = not_emitted(other);
   std::unordered_set<const expr::ScalarNode*> seen;
-  std::vector<Scalar> todo{arm};
+  std::vector<Scalar> todo{side};
   while (!todo.empty()) {
     const Scalar x = todo.back();
     todo.pop_back();
@@ -193,7 +193,7 @@ Val Emitter::emit_uncached(Scalar s) {
   return {};
 }
 
-Val Emitter::emit_arm(Scalar arm, Scalar other, Val cond, bool negate) {
+Val Emitter::emit_side(Scalar side, Scalar other, Val cond, bool negate) {
   Value* c = negate ? b_.CreateNot(cond.v) : cond.v;
   Guard g = guard_;
   Value* take = c;  // uniform: some lane takes this side
@@ -201,26 +201,26 @@ Val Emitter::emit_arm(Scalar arm, Scalar other, Val cond, bool negate) {
     g.mask = g.mask ? b_.CreateAnd(g.mask, c) : c;
     g.some_lane = false;
   }
-  if (!is_worth_a_branch(arm, other)) {
-    if (!has_load(arm)) return emit(arm);
+  if (!is_worth_a_branch(side, other)) {
+    if (!has_load(side)) return emit(side);
     if (!cond.vec) g.uniform = g.uniform ? b_.CreateAnd(g.uniform, c) : c;
     Val v;
-    with_guard(g, [&] { v = emit(arm); });
+    with_guard(g, [&] { v = emit(side); });
     return v;
   }
-  emit_shared(arm, other);
+  emit_shared(side, other);
   if (cond.vec) {
     take = any_lane(g.mask);
     g.some_lane = true;
   }
-  auto* side = llvm::BasicBlock::Create(llvm_, "side", function_);
+  auto* taken = llvm::BasicBlock::Create(llvm_, "side", function_);
   auto* join = llvm::BasicBlock::Create(llvm_, "join", function_);
   llvm::BasicBlock* from = b_.GetInsertBlock();
-  b_.CreateCondBr(take, side, join);
-  hoist_->enter(side);
+  b_.CreateCondBr(take, taken, join);
+  hoist_->enter(taken);
   const size_t log = memo_log_.size();
   Val v;
-  with_guard(g, [&] { v = emit(arm); });
+  with_guard(g, [&] { v = emit(side); });
   // What was emitted inside does not dominate what follows.
   while (memo_log_.size() > log) {
     memo_.erase(memo_log_.back());
@@ -238,11 +238,11 @@ Val Emitter::emit_arm(Scalar arm, Scalar other, Val cond, bool negate) {
 Val Emitter::emit_select(Scalar s) {
   const Val cond = emit(s->args[0]);
   if (auto* c = llvm::dyn_cast<llvm::ConstantInt>(cond.v); c && !cond.vec) return emit(s->args[c->isOne() ? 1 : 2]);
-  const Val x = emit_arm(s->args[1], s->args[2], cond, false);
-  const Val y = emit_arm(s->args[2], s->args[1], cond, true);
+  const Val x = emit_side(s->args[1], s->args[2], cond, false);
+  const Val y = emit_side(s->args[2], s->args[1], cond, true);
   const bool vec = cond.vec || x.vec || y.vec;
-  auto arm = [&](const Val& v) { return vec ? splat(v) : v.v; };
-  return {b_.CreateSelect(cond.v, arm(x), arm(y)), vec};
+  auto side = [&](const Val& v) { return vec ? splat(v) : v.v; };
+  return {b_.CreateSelect(cond.v, side(x), side(y)), vec};
 }
 
 }  // namespace pliant::codegen

@@ -182,7 +182,7 @@ void Emitter::emit_alloc(const Stmt& s) {
 void Emitter::emit_check(const Stmt& s) {
   clear_memo();
   const Val ok = emit(s.value);
-  auto* fault = llvm::BasicBlock::Create(llvm_, "fault", function_);
+  auto* trap = llvm::BasicBlock::Create(llvm_, "trap", function_);
   auto* next = llvm::BasicBlock::Create(llvm_, "checked", function_);
   Value* bad = nullptr;
   if (ok.vec || guard_.mask) {
@@ -190,8 +190,8 @@ void Emitter::emit_check(const Stmt& s) {
     if (guard_.mask) bad = b_.CreateAnd(bad, guard_.mask);
   }
   Value* fails = bad ? any_lane(bad) : b_.CreateNot(ok.v);
-  b_.CreateCondBr(fails, fault, next, llvm::MDBuilder(llvm_).createBranchWeights(1, 1 << 20));
-  hoist_->enter(fault);
+  b_.CreateCondBr(fails, trap, next, llvm::MDBuilder(llvm_).createBranchWeights(1, 1 << 20));
+  hoist_->enter(trap);
   const size_t log = memo_log_.size();
   Value* lane = nullptr;
   if (bad) {
@@ -203,7 +203,7 @@ void Emitter::emit_check(const Stmt& s) {
     Value* v = x.is_uniform() ? uniform_part(x) : b_.CreateExtractElement(wide_lanes(x), lane);
     b_.CreateStore(v, b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), fault_values_, i));
   }
-  b_.CreateRet(b_.getInt32(s.fault + 1));
+  b_.CreateRet(b_.getInt32(s.trap + 1));
   while (memo_log_.size() > log) {
     memo_.erase(memo_log_.back());
     memo_log_.pop_back();

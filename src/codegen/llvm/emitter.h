@@ -156,7 +156,7 @@ class Emitter {
   llvm::Value* load_strided(const BufferState& b, llvm::Value* first, int64_t step);
   // `whole`: what the mask leaves out exists as well and is the kernel's own.
   void store_vector(const BufferState& b, llvm::Value* pointer, llvm::Value* value, llvm::Value* mask, bool whole);
-  void stream_vector(const BufferState& b, llvm::Value* pointer, llvm::Value* value);
+  void store_non_temporal(const BufferState& b, llvm::Value* pointer, llvm::Value* value);
   llvm::Value* load_scalar(const BufferState& b, llvm::Value* pointer);
   void store_scalar(const BufferState& b, llvm::Value* pointer, llvm::Value* value);
   llvm::Value* zeros(int64_t bytes);
@@ -186,11 +186,11 @@ class Emitter {
   std::unordered_set<const expr::ScalarNode*> not_emitted(expr::Scalar s);
   Val emit_uncached(expr::Scalar s);
   Val emit_select(expr::Scalar s);
-  Val emit_arm(expr::Scalar arm, expr::Scalar other, Val cond, bool negate);
-  // Whether what `arm` needs beyond what `other` needs too is long.
-  bool is_worth_a_branch(expr::Scalar arm, expr::Scalar other);
+  Val emit_side(expr::Scalar side, expr::Scalar other, Val cond, bool negate);
+  // Whether what `side` needs beyond what `other` needs too is long.
+  bool is_worth_a_branch(expr::Scalar side, expr::Scalar other);
   // Emits what both sides need, so that neither branch has it alone.
-  void emit_shared(expr::Scalar arm, expr::Scalar other);
+  void emit_shared(expr::Scalar side, expr::Scalar other);
   Val emit_comparison(expr::Scalar s);
   bool has_load(expr::Scalar s);
   unsigned guard_id(llvm::Value* uniform, llvm::Value* mask);
@@ -246,7 +246,7 @@ class Emitter {
   std::map<loop::BufferId, ScratchPlace> scratch_places_;
   llvm::Value* scratch_ = nullptr;
   llvm::Value* fault_values_ = nullptr;
-  bool streams_ = false;  // the function has stores past the caches
+  bool has_non_temporal_ = false;  // the function has non-temporal stores
   Polls polls_;
   llvm::Value* stop_ = nullptr;  // the address of the flag, where the function has a loop that looks at it
   llvm::BasicBlock* stopped_ = nullptr;

@@ -1,7 +1,7 @@
 // The graph that a loop of a model runs, as far as any frontend has to say of it.
 #pragma once
 #include "frontend/core/conversion.h"
-#include "ops/control.h"
+#include "ops/control/control.h"
 
 namespace pliant::frontend {
 

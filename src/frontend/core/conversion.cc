@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "expr/weight.h"
+#include "expr/dim/weight.h"
 #include "ops/op.h"
 
 namespace pliant::frontend {
@@ -216,12 +216,12 @@ Result<ValueId> Conversion::from_dims(std::vector<Dim> values) {
 
 void Conversion::require_equal(Dim a, Dim b, const std::string& message) {
   if (ctx().proves_equal(a, b)) return;
-  state_.builder.add_obligation({graph::Obligation::Kind::Equal, a, b, message, loc});
+  state_.builder.add_constraint({graph::ShapeConstraint::Kind::Equal, a, b, message, loc});
 }
 
 void Conversion::require_less_equal(Dim a, Dim b, const std::string& message) {
   if (ctx().proves_less_equal(a, b)) return;
-  state_.builder.add_obligation({graph::Obligation::Kind::LessEqual, a, b, message, loc});
+  state_.builder.add_constraint({graph::ShapeConstraint::Kind::LessEqual, a, b, message, loc});
 }
 
 Error Conversion::fail(const std::string& id, const std::string& message) const {

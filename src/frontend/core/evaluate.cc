@@ -243,7 +243,7 @@ std::optional<std::vector<Known>> evaluate(Conversion& c, const std::string& op,
   if (!filled.ok()) return std::nullopt;
   ops::DefineContext definition(builder, filled.value(), std::move(tensors), outputs, c.loc);
   const Result<std::vector<te::Tensor>> given = def->compute(definition);
-  if (!given.ok() || !definition.obligations().empty()) return std::nullopt;
+  if (!given.ok() || !definition.constraints().empty()) return std::nullopt;
   for (const ops::DataCheck& check : definition.checks()) {
     const Known* k = evaluation.elements_of(*check.ok);
     auto holds = [](const Element& e) { return e.kind == Element::Kind::Int && e.num.is_const(1); };

@@ -152,18 +152,18 @@ class LoopImport {
     graph::FunctionBuilder& b = c_.state().builder;
     const std::string message = "its body can not run: " + why.diagnostics[0].where + ": " + why.diagnostics[0].message;
     bool declared = true;
-    ops::ArmFn fails = [&]() -> Result<std::optional<Values>> {
+    ops::BranchFn fails = [&]() -> Result<std::optional<Values>> {
       b.append(graph::Node{"core.fail", {{"message", message}}, {}, {}, {}, c_.loc});
       return std::optional<Values>();
     };
-    ops::ArmFn skips = [&]() -> Result<std::optional<Values>> {
+    ops::BranchFn skips = [&]() -> Result<std::optional<Values>> {
       auto values = values_of_no_iteration(c_, body_, c_.num(0), spec.init, scan_count());
       declared = values.has_value();
       return declared ? std::move(values) : std::optional<Values>();
     };
     std::optional<Dim> runs;
     if (spec.trip) runs = is_negative(-*spec.trip, ctx());
-    ops::ArmFn enters = fails;
+    ops::BranchFn enters = fails;
     if (spec.condition != kNoValue)
       enters = [&]() -> Result<std::optional<Values>> {
         return std::optional(TRY(ops::append_if(b, ctx(), {.value = spec.condition, .dim = {}}, fails, skips, c_.loc)));

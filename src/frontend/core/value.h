@@ -34,7 +34,7 @@ struct Value {
   std::string name;
   graph::Type type;
   ValueId id = kNoValue;
-  std::vector<std::pair<uint32_t, ValueId>> made;  // graph values made in an arm or body, by its number
+  std::vector<std::pair<uint32_t, ValueId>> made;  // graph values made in a branch or body, by its number
   graph::ConstantPtr constant;
   std::shared_ptr<const Known> known;
   std::shared_ptr<const Parts> parts;
@@ -43,7 +43,7 @@ struct Value {
   LocPtr loc;
 };
 
-// An arm or body that is being imported. What is made of values of enclosing graphs in it, and what is learned of their
+// A branch or body that is being imported. What is made of values of enclosing graphs in it, and what is learned of their
 // elements, holds there only.
 struct OpenRegion {
   uint32_t number;
@@ -76,7 +76,7 @@ ValueId materialise(ImportState& state, Value& v);
 const Known* known_elements(Value& v, expr::Context& ctx);
 // Refuses more axes than a tensor may have; `what` has them.
 Status check_rank(size_t axes, const std::string& what, const LocPtr& loc);
-// Appends a node and its obligations; errors carry the location.
+// Appends a node and its constraints; errors carry the location.
 Result<Values> append_nodes(ImportState& state, const std::string& op, Attrs attrs, Values inputs, size_t outputs,
                             const LocPtr& loc);
 

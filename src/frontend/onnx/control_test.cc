@@ -7,7 +7,7 @@
 
 #include "frontend/onnx/import.h"
 #include "frontend/onnx/model_builder.h"
-#include "ops/run_op.h"
+#include "ops/evaluate/run_op.h"
 
 namespace pliant::frontend::onnx {
 namespace {

@@ -204,7 +204,7 @@ std::optional<Error> Importer::import_branches(Conversion& c, const ops::Conditi
                                                Frame& frame, size_t depth) {
   for (const Frame* f : rest_of(frame, depth)) repeated_ += static_cast<int64_t>(f->order.size() - f->next);
   if (repeated_ > kMostRepeated)
-    return c.fail("arms-differ", "its branches give values of different types, and what follows is too large to repeat");
+    return c.fail("branches-differ", "its branches give values of different types, and what follows is too large to repeat");
   Branch then{branches.then, true, condition.dim, {}, {}}, otherwise{branches.otherwise, false, condition.dim, {}, {}};
   expr::SymbolId first = ctx_->symbol_count();
   auto ids = ops::append_if(
@@ -213,9 +213,9 @@ std::optional<Error> Importer::import_branches(Conversion& c, const ops::Conditi
   if (extends_) {
     // A branch inside asks for it.
     extends_ = false;
-    return c.fail("arms-differ", "its branches give values of different types");
+    return c.fail("branches-differ", "its branches give values of different types");
   }
-  if (!ids.ok() && ids.error().diagnostics[0].id == "arms-differ") {
+  if (!ids.ok() && ids.error().diagnostics[0].id == "branches-differ") {
     any_rank_.outputs = outputs_of_other_ranks(then.outputs, otherwise.outputs);
     return std::move(ids.error());
   }
@@ -240,7 +240,7 @@ Result<std::optional<Values>> Importer::import_branch(Conversion& c, Frame& fram
   if (extends_) {
     state_.errors.resize(errors_before);
     state_.leave_region();
-    return c.fail("arms-differ", "a branch inside its branches gives values of different types");
+    return c.fail("branches-differ", "a branch inside its branches gives values of different types");
   }
   branch.failed = !outputs.ok() || state_.errors.size() != errors_before;
   if (!branch.failed) {

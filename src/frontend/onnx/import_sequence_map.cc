@@ -4,7 +4,7 @@
 
 #include "frontend/onnx/importer.h"
 #include "graph/list_type.h"
-#include "ops/control.h"
+#include "ops/control/control.h"
 
 namespace pliant::frontend::onnx {
 

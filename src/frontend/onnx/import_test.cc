@@ -246,17 +246,17 @@ TEST(Import, FunctionsAreInlinedWithTheirAttributes) {
   EXPECT_NE(error_of(model(g, 18, 8, {recursive})).find("call each other too deeply"), std::string::npos);
 }
 
-TEST(Import, ConstantConditionsTakeTheirArm) {
-  Graph then_arm, else_arm, g = add_graph();
-  then_arm.outputs = {value_info("t", ElemType::Float, {"batch", 4})};
-  then_arm.nodes = {node("Neg", {"x"}, {"t"}, "neg")};
-  else_arm.outputs = {value_info("e", ElemType::Float, {"batch", 4})};
-  else_arm.nodes = {node("Unknown", {"x"}, {"e"}, "odd")};
+TEST(Import, ConstantConditionsTakeTheirBranch) {
+  Graph then_branch, else_branch, g = add_graph();
+  then_branch.outputs = {value_info("t", ElemType::Float, {"batch", 4})};
+  then_branch.nodes = {node("Neg", {"x"}, {"t"}, "neg")};
+  else_branch.outputs = {value_info("e", ElemType::Float, {"batch", 4})};
+  else_branch.nodes = {node("Unknown", {"x"}, {"e"}, "odd")};
   // The rank of x decides: size(shape(x)) == 2.
   g.initializers = {i64_tensor("two", {}, {2})};
   g.nodes = {node("Shape", {"x"}, {"s"}), node("Size", {"s"}, {"n"}), node("Equal", {"n", "two"}, {"c"}),
              node("If", {"c"}, {"y"}, "choice",
-                  {graph_attr("then_branch", then_arm.bytes()), graph_attr("else_branch", else_arm.bytes())})};
+                  {graph_attr("then_branch", then_branch.bytes()), graph_attr("else_branch", else_branch.bytes())})};
   EXPECT_EQ(output_type(model(g)), "f32[batch, 4]");
   g.initializers = {i64_tensor("two", {}, {3})};
   EXPECT_NE(error_of(model(g)).find("operator Unknown"), std::string::npos);

@@ -391,7 +391,7 @@ Status Importer::set_failing_results() {
   graph::FunctionBuilder& b = state_.builder;
   const LocPtr loc = state_.failing.at(why.where);
   Dim zero = ctx_->constant(0);
-  b.append(graph::make_require({graph::Obligation::Kind::Equal, ctx_->constant(1), zero, why.message, loc}));
+  b.append(graph::make_require({graph::ShapeConstraint::Kind::Equal, ctx_->constant(1), zero, why.message, loc}));
   Values ids;
   std::vector<std::string> names;
   for (const ValueInfoProto& out : model_.graph.outputs) {

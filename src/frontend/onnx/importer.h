@@ -11,7 +11,7 @@
 
 namespace pliant::frontend::onnx {
 
-// Names visible to the nodes of one graph. The arms of an If see the enclosing scope; the body of a function does not.
+// Names visible to the nodes of one graph. The branches of an If see the enclosing scope; the body of a function does not.
 struct Scope {
   const Scope* parent = nullptr;
   std::unordered_map<std::string_view, ValueRef> values;
@@ -24,8 +24,8 @@ struct Scope {
   bool defines(std::string_view name) const;
 };
 
-// What is left of a graph: its nodes from `next` on. The graphs of one region that call each other (functions, and arms that
-// the enclosing graph goes on in) form a chain: the outputs of one are the outputs of the next one's node `call`, after
+// What is left of a graph: its nodes from `next` on. The graphs of one region that call each other (functions, and branches
+// that the enclosing graph goes on in) form a chain: the outputs of one are the outputs of the next one's node `call`, after
 // which that one goes on.
 struct Frame {
   const std::vector<NodeProto>* nodes = nullptr;
@@ -38,7 +38,7 @@ struct Frame {
   size_t next = 0;
   // The outputs of `outer` are bound already: branches of different types went on into it.
   bool passed_over = false;
-  // The region is an arm that can be imported again together with what follows it.
+  // The region is a branch that can be imported again together with what follows it.
   bool is_extensible = false;
   // The outputs are the model's.
   bool gives_results = false;

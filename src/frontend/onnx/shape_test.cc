@@ -12,7 +12,7 @@ using namespace testing;  // the model builder
 // A model over x: f32[batch, seq, 12] (and k: i64[2], n: i64[]) whose output is y.
 struct Outcome {
   std::string type, error;
-  size_t nodes = 0, obligations = 0;
+  size_t nodes = 0, constraints = 0;
 };
 Outcome import_nodes(const std::vector<std::string>& nodes, const std::vector<std::string>& initializers,
                      int64_t version = 18) {
@@ -28,7 +28,7 @@ Outcome import_nodes(const std::vector<std::string>& nodes, const std::vector<st
   const graph::Function& f = m.value().main();
   Status s = graph::verify(f, *m.value().ctx);
   EXPECT_TRUE(s.ok()) << s.error().text();
-  return {graph::print(f.value(f.results[0]).type), "", f.nodes.size(), f.obligations.size()};
+  return {graph::print(f.value(f.results[0]).type), "", f.nodes.size(), f.constraints.size()};
 }
 
 TEST(ShapeFolding, TheUsualChainLeavesOneReshape) {
@@ -42,7 +42,7 @@ TEST(ShapeFolding, TheUsualChainLeavesOneReshape) {
   EXPECT_EQ(o.error, "");
   EXPECT_EQ(o.type, "f32[batch, seq, 3, 4]");
   EXPECT_EQ(o.nodes, 1u);
-  EXPECT_EQ(o.obligations, 0u);
+  EXPECT_EQ(o.constraints, 0u);
 }
 
 TEST(ShapeFolding, ReshapeCopiesAndInfers) {
@@ -53,7 +53,7 @@ TEST(ShapeFolding, ReshapeCopiesAndInfers) {
   // Not every size divides by 5: the rest is checked when it is known.
   Outcome o = import_nodes({node("Reshape", {"x", "to"}, {"y"})}, {i64_tensor("to", {2}, {-1, 5})});
   EXPECT_EQ(o.type, "f32[batch*seq*2 + floordiv(batch*seq*2, 5), 5]");
-  EXPECT_EQ(o.obligations, 1u);
+  EXPECT_EQ(o.constraints, 1u);
   EXPECT_NE(import_nodes({node("Reshape", {"x", "to"}, {"y"})}, {i64_tensor("to", {2}, {-1, -1})}).error, "");
 }
 

@@ -1,8 +1,8 @@
 #include "lower/naive/work.h"
 
 #include "loop/walk.h"
-#include "lower/arg_order.h"
 #include "lower/checks.h"
+#include "lower/reduction/arg_order.h"
 
 namespace pliant::lower {
 
@@ -32,8 +32,8 @@ class NaiveBuilder {
     const CheckBody body = body_of(p, check);
     read(body.condition);
     for (Dim d : body.values) read(expr::make_index(d));
-    const uint32_t fault = builder_.add_fault(check.message, std::move(loc));
-    nests_.push_back(spatial(check.ok->index, check.ok->shape, loop::make_check(body.condition, fault, body.values)));
+    const uint32_t trap = builder_.add_trap(check.message, std::move(loc));
+    nests_.push_back(spatial(check.ok->index, check.ok->shape, loop::make_check(body.condition, trap, body.values)));
   }
 
   void add_stage(const Stage& s) {

@@ -1,5 +1,5 @@
 // Sampling positions of an affine map.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 namespace {

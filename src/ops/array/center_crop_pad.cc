@@ -1,7 +1,7 @@
 // Axes cut or extended around their middle.
 #include <algorithm>
 
-#include "ops/scalars.h"
+#include "ops/bodies/scalars.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,5 +1,5 @@
 // Lengths of sequences, checked.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,5 +1,5 @@
 // Columns of blocks added up to an image: the transpose of taking blocks apart.
-#include "ops/window.h"
+#include "ops/bodies/window/window.h"
 
 namespace pliant::ops {
 namespace {

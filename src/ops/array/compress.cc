@@ -1,5 +1,5 @@
 // The slices that a condition picks.
-#include "ops/reference.h"
+#include "ops/evaluate/reference.h"
 
 namespace pliant::ops {
 namespace {

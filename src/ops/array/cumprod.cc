@@ -1,5 +1,5 @@
 // The running product along an axis.
-#include "ops/running.h"
+#include "ops/bodies/running.h"
 
 namespace pliant::ops {
 

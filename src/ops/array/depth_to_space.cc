@@ -1,5 +1,5 @@
 // Channels moved into blocks of space.
-#include "ops/scalars.h"
+#include "ops/bodies/scalars.h"
 
 namespace pliant::ops {
 namespace {

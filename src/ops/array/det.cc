@@ -1,5 +1,5 @@
 // Determinants of small matrices, by expansion along the first row, in f64.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 namespace {

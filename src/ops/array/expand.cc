@@ -1,5 +1,5 @@
 // Broadcasting with a shape.
-#include "ops/scalars.h"
+#include "ops/bodies/scalars.h"
 
 namespace pliant::ops {
 namespace {

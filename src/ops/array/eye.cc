@@ -1,5 +1,5 @@
 // Ones on a diagonal.
-#include "ops/scalars.h"
+#include "ops/bodies/scalars.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,5 +1,5 @@
 // Sizes as a tensor.
-#include "ops/scalars.h"
+#include "ops/bodies/scalars.h"
 
 namespace pliant::ops {
 namespace {

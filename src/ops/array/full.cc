@@ -1,5 +1,5 @@
 // One value everywhere.
-#include "ops/scalars.h"
+#include "ops/bodies/scalars.h"
 
 namespace pliant::ops {
 namespace {

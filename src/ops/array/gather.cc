@@ -1,6 +1,6 @@
 // Slices of an axis picked by index.
-#include "ops/elementwise.h"
-#include "ops/indices.h"
+#include "ops/bodies/elementwise.h"
+#include "ops/bodies/indices.h"
 
 namespace pliant::ops {
 namespace {

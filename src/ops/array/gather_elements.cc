@@ -1,6 +1,6 @@
 // Elements of an axis picked one by one.
-#include "ops/elementwise.h"
-#include "ops/indices.h"
+#include "ops/bodies/elementwise.h"
+#include "ops/bodies/indices.h"
 
 namespace pliant::ops {
 namespace {

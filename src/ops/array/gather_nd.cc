@@ -1,5 +1,5 @@
 // Slices picked by vectors of coordinates.
-#include "ops/coordinates.h"
+#include "ops/bodies/coordinates.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,5 +1,5 @@
 // Positions along an axis.
-#include "ops/scalars.h"
+#include "ops/bodies/scalars.h"
 
 namespace pliant::ops {
 namespace {

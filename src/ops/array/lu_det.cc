@@ -2,8 +2,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "ops/elementwise.h"
-#include "ops/reference.h"
+#include "ops/bodies/elementwise.h"
+#include "ops/evaluate/reference.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,5 +1,5 @@
 // The matrix that turns a spectrum into mel bands.
-#include "ops/scalars.h"
+#include "ops/bodies/scalars.h"
 
 namespace pliant::ops {
 namespace {

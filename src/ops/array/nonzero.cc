@@ -1,5 +1,5 @@
 // The coordinates of elements that are not zero.
-#include "ops/reference.h"
+#include "ops/evaluate/reference.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,5 +1,5 @@
 // Indices as vectors with one element on.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 namespace {

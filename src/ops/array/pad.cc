@@ -1,5 +1,5 @@
 // Elements added around a tensor, or taken off where a pad is negative.
-#include "ops/scalars.h"
+#include "ops/bodies/scalars.h"
 
 namespace pliant::ops {
 namespace {

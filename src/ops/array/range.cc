@@ -1,5 +1,5 @@
 // An arithmetic progression.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 namespace {

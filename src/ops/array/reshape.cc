@@ -2,7 +2,7 @@
 //
 // Axes are matched in groups with equal products, so that an axis that a reshape leaves alone keeps its index, a split
 // gives an affine index and only a merge needs division: f32[b, s, 768] to [b, s, 12, 64] reads x[i0, i1, i2*64 + i3].
-#include "ops/scalars.h"
+#include "ops/bodies/scalars.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,8 +1,8 @@
 // Resampling along axes, one stage an axis.
 #include <algorithm>
 
-#include "ops/elementwise.h"
-#include "ops/resampling.h"
+#include "ops/bodies/elementwise.h"
+#include "ops/bodies/window/resampling.h"
 
 namespace pliant::ops {
 namespace {

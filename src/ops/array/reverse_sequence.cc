@@ -1,6 +1,6 @@
 // The beginnings of sequences reversed.
-#include "ops/elementwise.h"
-#include "ops/indices.h"
+#include "ops/bodies/elementwise.h"
+#include "ops/bodies/indices.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,7 +1,7 @@
 // Elements of an axis replaced or combined one by one.
-#include "ops/elementwise.h"
-#include "ops/indices.h"
-#include "ops/scatter.h"
+#include "ops/bodies/elementwise.h"
+#include "ops/bodies/indices.h"
+#include "ops/bodies/scatter.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,6 +1,6 @@
 // Slices replaced or combined at vectors of coordinates.
-#include "ops/coordinates.h"
-#include "ops/scatter.h"
+#include "ops/bodies/coordinates.h"
+#include "ops/bodies/scatter.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,5 +1,5 @@
 // Slices with Python's rules: negative bounds count from the end, then bounds are clamped into the axis.
-#include "ops/scalars.h"
+#include "ops/bodies/scalars.h"
 
 namespace pliant::ops {
 namespace {

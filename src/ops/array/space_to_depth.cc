@@ -1,5 +1,5 @@
 // Blocks of space moved into channels.
-#include "ops/scalars.h"
+#include "ops/bodies/scalars.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,5 +1,5 @@
 // An axis cut into parts.
-#include "ops/scalars.h"
+#include "ops/bodies/scalars.h"
 
 namespace pliant::ops {
 namespace {

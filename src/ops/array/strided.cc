@@ -1,5 +1,5 @@
 // Evenly spaced positions along every axis.
-#include "ops/scalars.h"
+#include "ops/bodies/scalars.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,6 +1,6 @@
 // A window of a cache overwritten at a position of each batch.
-#include "ops/elementwise.h"
-#include "ops/indices.h"
+#include "ops/bodies/elementwise.h"
+#include "ops/bodies/indices.h"
 
 namespace pliant::ops {
 namespace {

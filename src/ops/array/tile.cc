@@ -1,5 +1,5 @@
 // A tensor repeated along its axes.
-#include "ops/scalars.h"
+#include "ops/bodies/scalars.h"
 
 namespace pliant::ops {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ops/reference.h"
+#include "ops/evaluate/reference.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,5 +1,5 @@
 // Axes in another order.
-#include "ops/scalars.h"
+#include "ops/bodies/scalars.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,5 +1,5 @@
 // The upper or lower triangle of matrices.
-#include "ops/scalars.h"
+#include "ops/bodies/scalars.h"
 
 namespace pliant::ops {
 namespace {

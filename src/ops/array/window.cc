@@ -1,5 +1,5 @@
 // Window functions of signal processing.
-#include "ops/scalars.h"
+#include "ops/bodies/scalars.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,5 +1,5 @@
 // The magnitude of x.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 

@@ -1,5 +1,5 @@
 // a + b with broadcasting.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 

@@ -1,5 +1,5 @@
 // The inverse hyperbolic sine.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 

@@ -1,5 +1,5 @@
 // The angle of the point (b, a).
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 

@@ -1,5 +1,5 @@
 // The inverse hyperbolic tangent.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 

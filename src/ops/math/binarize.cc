@@ -1,5 +1,5 @@
 // 1 where x is more than a threshold, 0 elsewhere.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,5 +1,5 @@
 // Every bit flipped.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 

@@ -1,5 +1,5 @@
 // Bitwise exclusive or.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 

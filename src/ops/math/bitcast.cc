@@ -1,5 +1,5 @@
 // The same bytes as another type of the same size.
-#include "ops/scalars.h"
+#include "ops/bodies/scalars.h"
 
 namespace pliant::ops {
 namespace {

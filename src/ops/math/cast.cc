@@ -1,5 +1,5 @@
 // Conversion between element types.
-#include "ops/scalars.h"
+#include "ops/bodies/scalars.h"
 
 namespace pliant::ops {
 namespace {

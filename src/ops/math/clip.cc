@@ -1,5 +1,5 @@
 // Values held between two bounds.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 namespace {

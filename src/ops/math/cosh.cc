@@ -1,5 +1,5 @@
 // The hyperbolic cosine.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 

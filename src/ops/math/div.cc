@@ -1,5 +1,5 @@
 // Quotients.
-#include "ops/division.h"
+#include "ops/bodies/division.h"
 
 namespace pliant::ops {
 

@@ -1,5 +1,5 @@
 // e to the power x.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 

@@ -1,5 +1,5 @@
 // exp(x) - 1, accurate near 0.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 

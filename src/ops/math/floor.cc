@@ -1,5 +1,5 @@
 // The largest integer not above x; integers pass unchanged.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 

@@ -1,5 +1,5 @@
 // The input unchanged.
-#include "ops/scalars.h"
+#include "ops/bodies/scalars.h"
 
 namespace pliant::ops {
 

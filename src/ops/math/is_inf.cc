@@ -1,5 +1,5 @@
 // Whether an element is infinite, of either sign or of one.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,5 +1,5 @@
 // Whether an element is NaN.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 namespace {

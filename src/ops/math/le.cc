@@ -1,5 +1,5 @@
 // Whether a is at most b.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 

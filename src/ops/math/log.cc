@@ -1,5 +1,5 @@
 // The natural logarithm.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 

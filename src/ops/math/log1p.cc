@@ -1,5 +1,5 @@
 // log(1 + x), accurate near 0.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 

@@ -1,5 +1,5 @@
 // Whether a is less than b.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 

@@ -1,5 +1,5 @@
 // The smaller of a and b; NaN wins.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 

@@ -1,5 +1,5 @@
 // The remainder of a division.
-#include "ops/division.h"
+#include "ops/bodies/division.h"
 
 namespace pliant::ops {
 namespace {

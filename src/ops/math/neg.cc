@@ -1,5 +1,5 @@
 // -x, element by element.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 

@@ -1,5 +1,5 @@
 // The negation of a bool.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 

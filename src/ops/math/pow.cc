@@ -1,6 +1,6 @@
 // Powers. The exponent may have another type than the base: then both are computed in a floating type that holds them, and
 // the result has the base's type.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 namespace {

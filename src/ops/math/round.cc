@@ -1,5 +1,5 @@
 // The nearest integer, ties to even; integers pass unchanged.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 

@@ -1,5 +1,5 @@
 // a shifted left by b bits.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 

@@ -1,5 +1,5 @@
 // a shifted right by b bits.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 

@@ -1,5 +1,5 @@
 // 1 / (1 + exp(-x)).
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 

@@ -1,5 +1,5 @@
 // -1, 0 or 1 by the sign of x.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 

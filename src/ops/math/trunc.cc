@@ -1,5 +1,5 @@
 // x without its fraction; integers pass unchanged.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 

@@ -1,5 +1,5 @@
 // One of two values by a condition.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,5 +1,5 @@
 // Exactly one of a and b.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 

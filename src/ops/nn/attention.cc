@@ -85,7 +85,7 @@ class Attention {
                      "the heads of " + of + ", " + groups.str() + ", do not divide those of queries, " + s[1].str());
     const Dim heads = expr::floordiv(s[1], e_.ctx.proves_less_equal(num(1), groups) ? groups : expr::max(groups, num(1)));
     if (!are_known)
-      e_.builder.add_obligation({graph::Obligation::Kind::Equal, heads * groups, s[1],
+      e_.builder.add_constraint({graph::ShapeConstraint::Kind::Equal, heads * groups, s[1],
                                  "the heads of " + of + " do not divide those of queries, {b}", e_.node.loc});
     return reshape(v, {s[0], groups, s[2] * heads, s[3]});
   }

@@ -1,5 +1,5 @@
 // The mean of each window. Taps behind the declared pads (ceil_mode) never count; the pads do with `count_include_pad`.
-#include "ops/pool.h"
+#include "ops/bodies/window/pool.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,6 +1,6 @@
 // Normalisation of each channel by given statistics, or in training by those of the batch.
-#include "ops/normalise.h"
-#include "ops/window.h"
+#include "ops/bodies/normalise.h"
+#include "ops/bodies/window/window.h"
 
 namespace pliant::ops {
 namespace {

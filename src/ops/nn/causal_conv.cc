@@ -1,5 +1,5 @@
 // Depthwise convolution over the past of a sequence, with the steps that the next call needs.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,5 +1,5 @@
 // max(0, x) + min(0, alpha * (exp(x / alpha) - 1)).
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 namespace {

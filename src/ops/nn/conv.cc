@@ -1,5 +1,5 @@
 // Convolution over one to three spatial axes.
-#include "ops/convolution.h"
+#include "ops/bodies/window/convolution.h"
 
 namespace pliant::ops {
 namespace {

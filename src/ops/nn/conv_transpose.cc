@@ -1,5 +1,5 @@
 // The transpose of a convolution: every output gathers the inputs whose windows reach it.
-#include "ops/convolution.h"
+#include "ops/bodies/window/convolution.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,6 +1,6 @@
 // Convolution whose taps are moved by offsets.
-#include "ops/convolution.h"
-#include "ops/indices.h"
+#include "ops/bodies/indices.h"
+#include "ops/bodies/window/convolution.h"
 
 namespace pliant::ops {
 namespace {

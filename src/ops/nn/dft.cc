@@ -1,6 +1,6 @@
 // The discrete Fourier transform along an axis; the last axis holds real and imaginary parts.
-#include "expr/fourier.h"
-#include "ops/elementwise.h"
+#include "expr/scalar/fourier.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 namespace {

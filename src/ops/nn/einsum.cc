@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,5 +1,5 @@
 // x where positive, alpha * (exp(x) - 1) elsewhere.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,5 +1,5 @@
 // x times the normal distribution function of x, exact or by tanh.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,6 +1,6 @@
 // The largest element over the spatial axes.
-#include "ops/pool.h"
-#include "ops/reduction.h"
+#include "ops/bodies/reduction.h"
+#include "ops/bodies/window/pool.h"
 
 namespace pliant::ops {
 namespace {

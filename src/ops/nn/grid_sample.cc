@@ -1,5 +1,5 @@
 // An input sampled at the positions of a grid.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 namespace {

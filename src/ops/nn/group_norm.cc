@@ -1,5 +1,5 @@
 // Normalisation over groups of channels and all spatial axes.
-#include "ops/normalise.h"
+#include "ops/bodies/normalise.h"
 
 namespace pliant::ops {
 namespace {

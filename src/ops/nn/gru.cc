@@ -1,5 +1,5 @@
 // Gated recurrent unit.
-#include "ops/recurrent.h"
+#include "ops/bodies/recurrent.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,5 +1,5 @@
 // max(0, min(1, alpha * x + beta)).
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,5 +1,5 @@
 // x * max(0, min(1, x / 6 + 1 / 2)).
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,5 +1,5 @@
 // One at the first largest element along an axis, zero elsewhere.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 namespace {

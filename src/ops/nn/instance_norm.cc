@@ -1,5 +1,5 @@
 // Normalisation of each channel of each batch over the spatial axes.
-#include "ops/normalise.h"
+#include "ops/bodies/normalise.h"
 
 namespace pliant::ops {
 namespace {

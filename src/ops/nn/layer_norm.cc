@@ -1,6 +1,6 @@
 // Normalisation over the last axes: (x - mean) / sqrt(variance + epsilon) * scale + bias. Statistics and the normalised
 // value are computed in `stash`; the scaling happens in the input's type.
-#include "ops/normalise.h"
+#include "ops/bodies/normalise.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,5 +1,5 @@
 // x where not negative, alpha * x elsewhere.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,5 +1,5 @@
 // The logarithm of softmax, without taking exponentials apart.
-#include "ops/normalise.h"
+#include "ops/bodies/normalise.h"
 
 namespace pliant::ops {
 namespace {

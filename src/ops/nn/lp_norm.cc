@@ -1,5 +1,5 @@
 // Division by the p-norm along an axis.
-#include "ops/reduction.h"
+#include "ops/bodies/reduction.h"
 
 namespace pliant::ops {
 namespace {

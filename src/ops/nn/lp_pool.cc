@@ -1,5 +1,5 @@
 // The p-norm of each window.
-#include "ops/pool.h"
+#include "ops/bodies/window/pool.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,5 +1,5 @@
 // Local response normalisation across channels.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,5 +1,5 @@
 // Long short-term memory.
-#include "ops/recurrent.h"
+#include "ops/bodies/recurrent.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,5 +1,5 @@
 // Matrix products with numpy's rules: batches broadcast, vectors count as a row on the left and a column on the right.
-#include "ops/contraction.h"
+#include "ops/bodies/contraction.h"
 
 namespace pliant::ops {
 namespace {

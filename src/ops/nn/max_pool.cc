@@ -1,5 +1,5 @@
 // The largest element of each window, and on request where it stands.
-#include "ops/pool.h"
+#include "ops/bodies/window/pool.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,6 +1,6 @@
 // The largest elements of the bins of regions.
-#include "ops/elementwise.h"
-#include "ops/indices.h"
+#include "ops/bodies/elementwise.h"
+#include "ops/bodies/indices.h"
 
 namespace pliant::ops {
 namespace {

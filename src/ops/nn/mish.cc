@@ -1,5 +1,5 @@
 // x * tanh(softplus(x)).
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,5 +1,5 @@
 // Mean-variance normalisation: (x - mean) / (sqrt(mean of squares - squared mean) + 1e-9).
-#include "ops/normalise.h"
+#include "ops/bodies/normalise.h"
 
 namespace pliant::ops {
 namespace {

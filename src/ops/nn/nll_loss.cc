@@ -1,5 +1,5 @@
 // The negative log likelihood of targets.
-#include "ops/loss.h"
+#include "ops/bodies/loss.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,7 +1,7 @@
 // Boxes that remain when those that overlap a better one are dropped.
 #include <algorithm>
 
-#include "ops/reference.h"
+#include "ops/evaluate/reference.h"
 
 namespace pliant::ops {
 namespace {

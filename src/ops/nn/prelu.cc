@@ -1,5 +1,5 @@
 // x where not negative, slope * x elsewhere; the slope broadcasts to x.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 namespace {

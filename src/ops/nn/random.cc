@@ -1,7 +1,7 @@
 // Pseudo-random numbers that depend only on the key and the place: element i is a hash of (key, i).
 #include <cstring>
 
-#include "ops/scalars.h"
+#include "ops/bodies/scalars.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,5 +1,5 @@
 // max(0, x).
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 namespace {

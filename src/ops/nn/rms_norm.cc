@@ -1,5 +1,5 @@
 // Division by the root mean square over the last axes.
-#include "ops/normalise.h"
+#include "ops/bodies/normalise.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,5 +1,5 @@
 // The plain recurrent layer.
-#include "ops/recurrent.h"
+#include "ops/bodies/recurrent.h"
 
 namespace pliant::ops {
 namespace {

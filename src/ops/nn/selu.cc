@@ -1,5 +1,5 @@
 // gamma * x where positive, gamma * alpha * (exp(x) - 1) elsewhere.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,5 +1,5 @@
 // x + bias below -lambd, x - bias above lambd, 0 between.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 namespace {

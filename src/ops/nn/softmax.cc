@@ -1,5 +1,5 @@
 // Exponentials along an axis, scaled to sum to one.
-#include "ops/normalise.h"
+#include "ops/bodies/normalise.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,5 +1,5 @@
 // The cross entropy of scores and targets.
-#include "ops/loss.h"
+#include "ops/bodies/loss.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,5 +1,5 @@
 // log(1 + exp(x)), without overflow.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 namespace {

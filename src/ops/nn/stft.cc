@@ -1,6 +1,6 @@
 // Fourier transforms of windows that move along a signal.
-#include "expr/fourier.h"
-#include "ops/elementwise.h"
+#include "expr/scalar/fourier.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,5 +1,5 @@
 // x where it is more than alpha, 0 elsewhere.
-#include "ops/elementwise.h"
+#include "ops/bodies/elementwise.h"
 
 namespace pliant::ops {
 namespace {

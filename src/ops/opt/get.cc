@@ -1,5 +1,5 @@
 // What an optional holds.
-#include "ops/list_op.h"
+#include "ops/bodies/list_op.h"
 
 namespace pliant::ops {
 namespace {

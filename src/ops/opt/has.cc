@@ -1,6 +1,6 @@
 // Whether an optional holds a value.
-#include "ops/list_op.h"
-#include "ops/reference.h"
+#include "ops/bodies/list_op.h"
+#include "ops/evaluate/reference.h"
 
 namespace pliant::ops {
 

@@ -1,5 +1,5 @@
 // An optional that holds a value.
-#include "ops/list_op.h"
+#include "ops/bodies/list_op.h"
 
 namespace pliant::ops {
 namespace {

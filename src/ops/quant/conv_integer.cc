@@ -1,6 +1,6 @@
 // Convolution of small integers less their zero points, in i32. The padding counts as the zero point.
-#include "ops/convolution.h"
-#include "ops/quantise.h"
+#include "ops/bodies/quantise.h"
+#include "ops/bodies/window/convolution.h"
 
 namespace pliant::ops {
 namespace {

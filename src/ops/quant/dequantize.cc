@@ -1,5 +1,5 @@
 // Small integers as floats.
-#include "ops/quantise.h"
+#include "ops/bodies/quantise.h"
 
 namespace pliant::ops {
 namespace {

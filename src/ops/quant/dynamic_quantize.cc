@@ -1,6 +1,6 @@
 // Quantisation by the range of the data: y (u8), scale and zero point, where 0 is exactly representable.
-#include "ops/quantise.h"
-#include "ops/reduction.h"
+#include "ops/bodies/quantise.h"
+#include "ops/bodies/reduction.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,5 +1,5 @@
 // Matrix products of small integers less their zero points, in i32.
-#include "ops/contraction.h"
+#include "ops/bodies/contraction.h"
 
 namespace pliant::ops {
 namespace {

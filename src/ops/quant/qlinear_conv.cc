@@ -1,6 +1,6 @@
 // A convolution of quantised tensors, quantised again.
-#include "ops/convolution.h"
-#include "ops/quantise.h"
+#include "ops/bodies/quantise.h"
+#include "ops/bodies/window/convolution.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,6 +1,6 @@
 // A matrix product of quantised tensors, quantised again.
-#include "ops/contraction.h"
-#include "ops/quantise.h"
+#include "ops/bodies/contraction.h"
+#include "ops/bodies/quantise.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,5 +1,5 @@
 // The product of two quantised tensors, quantised again.
-#include "ops/quantise.h"
+#include "ops/bodies/quantise.h"
 
 namespace pliant::ops {
 

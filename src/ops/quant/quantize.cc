@@ -1,5 +1,5 @@
 // Floats as small integers.
-#include "ops/quantise.h"
+#include "ops/bodies/quantise.h"
 
 namespace pliant::ops {
 namespace {

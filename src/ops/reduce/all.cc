@@ -1,5 +1,5 @@
 // Whether all elements over axes are true.
-#include "ops/reduction.h"
+#include "ops/bodies/reduction.h"
 
 namespace pliant::ops {
 

@@ -1,5 +1,5 @@
 // Whether any element over axes is true.
-#include "ops/reduction.h"
+#include "ops/bodies/reduction.h"
 
 namespace pliant::ops {
 

@@ -1,5 +1,5 @@
 // Where the largest element along an axis stands.
-#include "ops/reduction.h"
+#include "ops/bodies/reduction.h"
 
 namespace pliant::ops {
 

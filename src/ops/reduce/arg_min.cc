@@ -1,5 +1,5 @@
 // Where the smallest element along an axis stands.
-#include "ops/reduction.h"
+#include "ops/bodies/reduction.h"
 
 namespace pliant::ops {
 

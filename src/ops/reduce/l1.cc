@@ -1,5 +1,5 @@
 // The sum of magnitudes over axes.
-#include "ops/reduction.h"
+#include "ops/bodies/reduction.h"
 
 namespace pliant::ops {
 

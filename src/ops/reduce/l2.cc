@@ -1,5 +1,5 @@
 // The root of the sum of squares over axes.
-#include "ops/reduction.h"
+#include "ops/bodies/reduction.h"
 
 namespace pliant::ops {
 

@@ -1,5 +1,5 @@
 // The logarithm of the sum over axes.
-#include "ops/reduction.h"
+#include "ops/bodies/reduction.h"
 
 namespace pliant::ops {
 

@@ -1,5 +1,5 @@
 // The logarithm of the sum of exponentials, shifted by the maximum so that it stays finite where the result does.
-#include "ops/reduction.h"
+#include "ops/bodies/reduction.h"
 
 namespace pliant::ops {
 namespace {

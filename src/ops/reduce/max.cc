@@ -1,5 +1,5 @@
 // The largest element over axes; NaN wins.
-#include "ops/reduction.h"
+#include "ops/bodies/reduction.h"
 
 namespace pliant::ops {
 

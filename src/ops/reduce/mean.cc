@@ -1,5 +1,5 @@
 // The mean over axes.
-#include "ops/reduction.h"
+#include "ops/bodies/reduction.h"
 
 namespace pliant::ops {
 

@@ -1,5 +1,5 @@
 // The smallest element over axes; NaN wins.
-#include "ops/reduction.h"
+#include "ops/bodies/reduction.h"
 
 namespace pliant::ops {
 

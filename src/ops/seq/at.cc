@@ -1,5 +1,5 @@
 // One tensor of a sequence.
-#include "ops/list_op.h"
+#include "ops/bodies/list_op.h"
 
 namespace pliant::ops {
 namespace {

@@ -1,6 +1,6 @@
 // The tensors of a sequence joined to one.
-#include "ops/list_op.h"
-#include "ops/reference.h"
+#include "ops/bodies/list_op.h"
+#include "ops/evaluate/reference.h"
 
 namespace pliant::ops {
 namespace {

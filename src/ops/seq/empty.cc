@@ -1,5 +1,5 @@
 // A sequence without elements.
-#include "ops/list_op.h"
+#include "ops/bodies/list_op.h"
 
 namespace pliant::ops {
 

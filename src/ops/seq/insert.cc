@@ -1,5 +1,5 @@
 // A sequence with one tensor more.
-#include "ops/list_op.h"
+#include "ops/bodies/list_op.h"
 
 namespace pliant::ops {
 namespace {

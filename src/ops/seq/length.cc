@@ -1,6 +1,6 @@
 // How many tensors a sequence holds.
-#include "ops/list_op.h"
-#include "ops/reference.h"
+#include "ops/bodies/list_op.h"
+#include "ops/evaluate/reference.h"
 
 namespace pliant::ops {
 

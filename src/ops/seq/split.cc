@@ -1,8 +1,8 @@
 // A tensor cut along an axis into a sequence.
 #include <algorithm>
 
-#include "ops/list_op.h"
-#include "ops/reference.h"
+#include "ops/bodies/list_op.h"
+#include "ops/evaluate/reference.h"
 
 namespace pliant::ops {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "graph/visit.h"
-#include "ops/carried.h"
+#include "ops/control/carried.h"
 #include "te/cost.h"
 
 namespace pliant::passes {

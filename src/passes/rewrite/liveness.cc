@@ -86,7 +86,7 @@ class Marker {
   Live run() {
     for (ValueId v : f_.results) mark_value(v);
     mark_effects(f_.nodes);
-    for (const Obligation& o : f_.obligations) {
+    for (const ShapeConstraint& o : f_.constraints) {
       mark_dim(o.a);
       mark_dim(o.b);
     }

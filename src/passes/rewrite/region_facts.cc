@@ -44,13 +44,13 @@ Result<bool> repeats_elements(const Function& f, const Node& n, expr::Context& c
   return !ctx.proves_less_equal(expr::product(ctx, stages[0]->shape), read);
 }
 
-Result<std::optional<Fault>> fault_of(const Function& f, const Node& n, expr::Context& ctx) {
-  if (n.op == "core.const") return std::optional(Fault::Never);
+Result<std::optional<Trap>> trap_of(const Function& f, const Node& n, expr::Context& ctx) {
+  if (n.op == "core.const") return std::optional(Trap::Never);
   const ops::OpDef* op = ops::find_op(n.op);
-  if (op == nullptr || !op->compute) return std::optional<Fault>();
+  if (op == nullptr || !op->compute) return std::optional<Trap>();
   te::Builder te(ctx);
   ops::Defined d = TRY(ops::define(f, n, te));
-  return std::optional(d.checks.empty() ? Fault::Never : Fault::Maybe);
+  return std::optional(d.checks.empty() ? Trap::Never : Trap::Maybe);
 }
 
 std::unordered_set<ValueId> defined_in(const Region& r) {

@@ -3,15 +3,15 @@
 #include <optional>
 #include <unordered_set>
 
-#include "ops/carried.h"
+#include "ops/control/carried.h"
 #include "passes/names.h"
 
 namespace pliant::passes {
 
 using ops::uses_any;
 // Whether the node may stop the run: nothing for a node that is no plain computation.
-enum class Fault : uint8_t { Never, Maybe };
-Result<std::optional<Fault>> fault_of(const Function& f, const Node& n, expr::Context& ctx);
+enum class Trap : uint8_t { Never, Maybe };
+Result<std::optional<Trap>> trap_of(const Function& f, const Node& n, expr::Context& ctx);
 // Whether every output is the same function of the inputs' elements at its position, broadcast, whatever the axes mean.
 Result<bool> is_elementwise(const Function& f, const Node& n, expr::Context& ctx);
 // Whether the node gives more elements than it reads, none of which takes more to compute than to load: it is cheaper in

@@ -61,7 +61,7 @@ FunctionPtr with_sizes(const Function& f, const expr::DimMap& sizes, expr::Conte
   Function changed = f;
   changed.nodes.clear();
   for (graph::Value& v : changed.values) v.type = substituted(v.type, sizes);
-  for (Obligation& o : changed.obligations) {
+  for (ShapeConstraint& o : changed.constraints) {
     o.a = expr::substitute(o.a, sizes);
     o.b = expr::substitute(o.b, sizes);
   }

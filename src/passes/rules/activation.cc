@@ -18,13 +18,13 @@ std::vector<Pair> pairs_of(const Product& p) {
 }
 
 // True when `v` is number * x.
-bool is_scaled(const Sweep& s, ValueId v, ValueId x, double number) {
+bool is_scaled(const Rewriter& s, ValueId v, ValueId x, double number) {
   Product p = product_of(s, v);
   return p.factors == std::vector<ValueId>{x} && is_near(p.number, number);
 }
 
 // f = 1 + g, with g of operator `op`.
-const Node* one_plus(const Sweep& s, ValueId f, const char* op) {
+const Node* one_plus(const Rewriter& s, ValueId f, const char* op) {
   const Node* sum = only_def_of(s, f, "math.add");
   if (sum == nullptr) return nullptr;
   auto g = other_than(s, *sum, 1);
@@ -32,7 +32,7 @@ const Node* one_plus(const Sweep& s, ValueId f, const char* op) {
 }
 
 // x + 0.044715 x³
-bool is_cubic(const Sweep& s, ValueId v, ValueId x) {
+bool is_cubic(const Rewriter& s, ValueId v, ValueId x) {
   const Node* sum = only_def_of(s, v, "math.add");
   if (sum == nullptr) return false;
   for (int k : {0, 1}) {
@@ -50,14 +50,14 @@ bool is_cubic(const Sweep& s, ValueId v, ValueId x) {
   return false;
 }
 
-Result<std::optional<ValueId>> activation(Sweep& s, const Node& n, const char* op, Attrs attrs, ValueId x,
+Result<std::optional<ValueId>> activation(Rewriter& s, const Node& n, const char* op, Attrs attrs, ValueId x,
                                           const Product& p) {
   if (!(s.type(x) == s.type(n.outputs[0]))) return no_match();
   return std::optional(TRY(s.make(op, std::move(attrs), {x}, Loc::make_fused(p.locs))));
 }
 
 // x * 0.5 * (1 + erf(x / √2)), and its approximation with tanh.
-RuleResult gelu(Sweep& s, const Node& n) {
+RuleResult gelu(Rewriter& s, const Node& n) {
   Product p = product_of(s, n);
   if (!is_near(p.number, 0.5)) return no_match();
   for (auto [x, f] : pairs_of(p)) {
@@ -74,7 +74,7 @@ RuleResult gelu(Sweep& s, const Node& n) {
 }
 
 // x * sigmoid(alpha x)
-RuleResult silu(Sweep& s, const Node& n) {
+RuleResult silu(Rewriter& s, const Node& n) {
   Product p = product_of(s, n);
   if (p.number != 1) return no_match();
   for (auto [x, f] : pairs_of(p)) {
@@ -88,7 +88,7 @@ RuleResult silu(Sweep& s, const Node& n) {
 }
 
 // True when `f` is min(max(x + 3, 0), 6).
-bool is_clipped_ramp(const Sweep& s, ValueId f, ValueId x) {
+bool is_clipped_ramp(const Rewriter& s, ValueId f, ValueId x) {
   const Node* clip = only_def_of(s, f, "math.clip");
   if (clip == nullptr || clip->inputs.size() != 3 || !is_number(s, clip->inputs[1], 0) || !is_number(s, clip->inputs[2], 6))
     return false;
@@ -97,7 +97,7 @@ bool is_clipped_ramp(const Sweep& s, ValueId f, ValueId x) {
 }
 
 // x * min(max(x + 3, 0), 6) / 6
-RuleResult hard_swish(Sweep& s, const Node& n) {
+RuleResult hard_swish(Rewriter& s, const Node& n) {
   Product p = product_of(s, n);
   for (auto [x, f] : pairs_of(p)) {
     if (is_near(p.number, 1.0 / 6) && is_clipped_ramp(s, f, x)) return activation(s, n, "nn.hard_swish", {}, x, p);
@@ -111,7 +111,7 @@ RuleResult hard_swish(Sweep& s, const Node& n) {
 }
 
 // x * tanh(softplus(x))
-RuleResult mish(Sweep& s, const Node& n) {
+RuleResult mish(Rewriter& s, const Node& n) {
   Product p = product_of(s, n);
   if (p.number != 1) return no_match();
   for (auto [x, f] : pairs_of(p)) {
@@ -123,7 +123,7 @@ RuleResult mish(Sweep& s, const Node& n) {
 }
 
 // max(x, 0)
-RuleResult relu(Sweep& s, const Node& n) {
+RuleResult relu(Rewriter& s, const Node& n) {
   auto x = other_than(s, n, 0);
   if (!x || !(s.type(*x) == s.type(n.outputs[0])) || !is_float_tensor(s, *x)) return no_match();
   return std::optional(TRY(s.make("nn.relu", {}, {*x}, n.loc)));

@@ -10,33 +10,33 @@ namespace pliant::passes {
 namespace {
 
 // The operand, where it has the result's type: a constant of a larger shape would broadcast it.
-RuleResult operand(Sweep& s, const Node& n, std::optional<ValueId> v) {
+RuleResult operand(Rewriter& s, const Node& n, std::optional<ValueId> v) {
   return v && s.type(*v) == s.type(n.outputs[0]) ? v : no_match();
 }
-std::optional<ValueId> exactly(const Sweep& s, ValueId constant, double number, ValueId other) {
+std::optional<ValueId> exactly(const Rewriter& s, ValueId constant, double number, ValueId other) {
   auto value = number_of(s, constant);
   return value && *value == number ? std::optional(other) : std::nullopt;
 }
 
 // The sign of a zero is not kept.
-RuleResult add_zero(Sweep& s, const Node& n) {
+RuleResult add_zero(Rewriter& s, const Node& n) {
   auto v = exactly(s, n.inputs[1], 0, n.inputs[0]);
   return operand(s, n, v ? v : exactly(s, n.inputs[0], 0, n.inputs[1]));
 }
-RuleResult subtract_zero(Sweep& s, const Node& n) { return operand(s, n, exactly(s, n.inputs[1], 0, n.inputs[0])); }
-RuleResult times_one(Sweep& s, const Node& n) {
+RuleResult subtract_zero(Rewriter& s, const Node& n) { return operand(s, n, exactly(s, n.inputs[1], 0, n.inputs[0])); }
+RuleResult times_one(Rewriter& s, const Node& n) {
   auto v = exactly(s, n.inputs[1], 1, n.inputs[0]);
   return operand(s, n, v ? v : exactly(s, n.inputs[0], 1, n.inputs[1]));
 }
-RuleResult divide_by_one(Sweep& s, const Node& n) { return operand(s, n, exactly(s, n.inputs[1], 1, n.inputs[0])); }
+RuleResult divide_by_one(Rewriter& s, const Node& n) { return operand(s, n, exactly(s, n.inputs[1], 1, n.inputs[0])); }
 
 // f(f(x)) = x
-RuleResult own_inverse(Sweep& s, const Node& n) {
+RuleResult own_inverse(Rewriter& s, const Node& n) {
   const Node* inner = def_of(s, n.inputs[0], n.op.c_str());
   return inner != nullptr ? std::optional(inner->inputs[0]) : std::nullopt;
 }
 // f(f(x)) = f(x)
-RuleResult idempotent(Sweep& s, const Node& n) {
+RuleResult idempotent(Rewriter& s, const Node& n) {
   return def_of(s, n.inputs[0], n.op.c_str()) != nullptr ? std::optional(n.inputs[0]) : std::nullopt;
 }
 
@@ -44,7 +44,7 @@ RuleResult idempotent(Sweep& s, const Node& n) {
 struct WithConstant {
   ValueId value, constant;
 };
-std::optional<WithConstant> with_constant(const Sweep& s, const Node& n) {
+std::optional<WithConstant> with_constant(const Rewriter& s, const Node& n) {
   if (s.constant(n.inputs[1])) return WithConstant{n.inputs[0], n.inputs[1]};
   if (s.constant(n.inputs[0])) return WithConstant{n.inputs[1], n.inputs[0]};
   return std::nullopt;
@@ -52,7 +52,7 @@ std::optional<WithConstant> with_constant(const Sweep& s, const Node& n) {
 
 // (x ∘ a) ∘ b = x ∘ (a ∘ b). Sums of floats would round differently by more than an ulp, so only integers are added so;
 // products keep their relative error as long as nothing overflows or vanishes.
-RuleResult constant_chain(Sweep& s, const Node& n) {
+RuleResult constant_chain(Rewriter& s, const Node& n) {
   auto outer = with_constant(s, n);
   if (!outer) return no_match();
   const Node* below = only_def_of(s, outer->value, n.op.c_str());
@@ -74,7 +74,7 @@ RuleResult constant_chain(Sweep& s, const Node& n) {
 }
 
 // Dividing by a power of two is multiplying by its inverse.
-RuleResult divide_by_power_of_two(Sweep& s, const Node& n) {
+RuleResult divide_by_power_of_two(Rewriter& s, const Node& n) {
   if (!is_float_tensor(s, n.outputs[0])) return no_match();
   ConstantPtr c = s.constant(n.inputs[1]);
   auto divisor = c ? uniform_value(*c) : std::nullopt;
@@ -96,7 +96,7 @@ bool has_zero(const ConstantData& c) {
 }
 
 // Sizes, or other integers over them, that are at least 1.
-bool are_positive_dims(Sweep& s, ValueId v) {
+bool are_positive_dims(Rewriter& s, ValueId v) {
   const Node* n = s.def(v);
   while (n != nullptr && (n->op == "array.reshape" || n->op == "array.expand")) n = s.def(n->inputs[0]);
   if (n == nullptr || n->op != "array.from_dims") return false;
@@ -105,7 +105,7 @@ bool are_positive_dims(Sweep& s, ValueId v) {
 }
 
 // Divisors of integers of which none can be 0 are not asked.
-RuleResult sure_division(Sweep& s, const Node& n) {
+RuleResult sure_division(Rewriter& s, const Node& n) {
   if (is_float_tensor(s, n.outputs[0]) || n.attrs.bool_or("nonzero", false)) return no_match();
   ConstantPtr c = s.constant(n.inputs[1]);
   if (c ? has_zero(*c) : !are_positive_dims(s, n.inputs[1])) return no_match();
@@ -114,7 +114,7 @@ RuleResult sure_division(Sweep& s, const Node& n) {
   return std::optional(TRY(s.make(n.op, std::move(attrs), n.inputs, n.loc)));
 }
 
-RuleResult power(Sweep& s, const Node& n) {
+RuleResult power(Rewriter& s, const Node& n) {
   auto exponent = number_of(s, n.inputs[1]);
   ValueId x = n.inputs[0];
   if (!exponent || !(s.type(x) == s.type(n.outputs[0]))) return no_match();

@@ -9,7 +9,7 @@ namespace {
 
 // A transpose that brings another axis to the end from the place before it is left to the product, which reads either way.
 // One outside of the product's region may be there to be done once; of a constant it is done when that is packed.
-RuleResult transposed_operand(Sweep& s, const Node& n) {
+RuleResult transposed_operand(Rewriter& s, const Node& n) {
   for (size_t k : {size_t{0}, size_t{1}}) {
     const char* flag = k == 0 ? "transpose_a" : "transpose_b";
     const Node* transpose = def_of(s, n.inputs[k], "array.transpose");
@@ -31,7 +31,7 @@ RuleResult transposed_operand(Sweep& s, const Node& n) {
 }
 
 // Zeros around the spatial axes are padding of the convolution.
-RuleResult padded_input(Sweep& s, const Node& n) {
+RuleResult padded_input(Rewriter& s, const Node& n) {
   const Node* pad = only_def_of(s, n.inputs[0], "array.pad");
   if (pad == nullptr || pad->attrs.string_or("mode", "constant") != "constant" ||
       n.attrs.string_or("auto_pad", "notset") != "notset")

@@ -7,28 +7,28 @@
 
 namespace pliant::passes {
 
-const Node* def_of(const Sweep& s, ValueId v, const char* op) {
+const Node* def_of(const Rewriter& s, ValueId v, const char* op) {
   const Node* n = v == kNoValue ? nullptr : s.def(v);
   return n != nullptr && n->op == op ? n : nullptr;
 }
 
-const Node* only_def_of(const Sweep& s, ValueId v, const char* op) {
+const Node* only_def_of(const Rewriter& s, ValueId v, const char* op) {
   return v != kNoValue && s.used_once(v) ? def_of(s, v, op) : nullptr;
 }
 
-std::optional<double> number_of(const Sweep& s, ValueId v) {
+std::optional<double> number_of(const Rewriter& s, ValueId v) {
   ConstantPtr c = s.constant(v);
   return c ? uniform_value(*c) : std::nullopt;
 }
 
 bool is_near(double a, double b) { return std::abs(a - b) <= 1e-6 * std::max(std::abs(a), std::abs(b)); }
 
-bool is_number(const Sweep& s, ValueId v, double number) {
+bool is_number(const Rewriter& s, ValueId v, double number) {
   auto n = number_of(s, v);
   return n && (*n == number || is_near(*n, number));
 }
 
-bool is_float_tensor(const Sweep& s, ValueId v) {
+bool is_float_tensor(const Rewriter& s, ValueId v) {
   const TensorType* t = s.tensor(v);
   return t != nullptr && is_float(t->dtype);
 }
@@ -44,14 +44,14 @@ LocPtr fused_loc(std::initializer_list<const Node*> nodes) {
 namespace {
 
 // A constant of more elements than the product would broadcast it, so it counts as a number only with one.
-std::optional<double> single_number(const Sweep& s, ValueId v) {
+std::optional<double> single_number(const Rewriter& s, ValueId v) {
   ConstantPtr c = s.constant(v);
   return c && element_count(*c) == 1 ? uniform_value(*c) : std::nullopt;
 }
 
-void add_node(const Sweep& s, const Node& n, Product& p);
+void add_node(const Rewriter& s, const Node& n, Product& p);
 
-void add_factor(const Sweep& s, ValueId v, Product& p) {
+void add_factor(const Rewriter& s, ValueId v, Product& p) {
   if (auto number = single_number(s, v)) {
     p.number *= *number;
     return;
@@ -64,7 +64,7 @@ void add_factor(const Sweep& s, ValueId v, Product& p) {
   }
 }
 
-void add_node(const Sweep& s, const Node& n, Product& p) {
+void add_node(const Rewriter& s, const Node& n, Product& p) {
   p.locs.push_back(n.loc);
   add_factor(s, n.inputs[0], p);
   if (n.op == "math.div")
@@ -75,21 +75,21 @@ void add_node(const Sweep& s, const Node& n, Product& p) {
 
 }  // namespace
 
-Product product_of(const Sweep& s, const Node& n) {
+Product product_of(const Rewriter& s, const Node& n) {
   Product p;
   add_node(s, n, p);
   std::sort(p.factors.begin(), p.factors.end());
   return p;
 }
 
-Product product_of(const Sweep& s, ValueId v) {
+Product product_of(const Rewriter& s, ValueId v) {
   Product p;
   add_factor(s, v, p);
   std::sort(p.factors.begin(), p.factors.end());
   return p;
 }
 
-std::optional<ValueId> other_than(const Sweep& s, const Node& n, double number) {
+std::optional<ValueId> other_than(const Rewriter& s, const Node& n, double number) {
   if (is_number(s, n.inputs[1], number)) return n.inputs[0];
   if (is_number(s, n.inputs[0], number)) return n.inputs[1];
   return std::nullopt;

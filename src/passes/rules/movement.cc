@@ -12,15 +12,17 @@ bool all_are(const std::vector<Dim>& dims, int64_t value) {
   return std::all_of(dims.begin(), dims.end(), [&](Dim d) { return d.is_const(value); });
 }
 
-RuleResult same_type(Sweep& s, const Node& n) {
+RuleResult same_type(Rewriter& s, const Node& n) {
   return s.type(n.inputs[0]) == s.type(n.outputs[0]) ? std::optional(n.inputs[0]) : std::nullopt;
 }
 
-RuleResult input(Sweep&, const Node& n) { return std::optional(n.inputs[0]); }
+RuleResult input(Rewriter&, const Node& n) { return std::optional(n.inputs[0]); }
 
-RuleResult only_input(Sweep&, const Node& n) { return n.inputs.size() == 1 ? std::optional(n.inputs[0]) : std::nullopt; }
+RuleResult only_input(Rewriter&, const Node& n) { return n.inputs.size() == 1 ? std::optional(n.inputs[0]) : std::nullopt; }
 
-RuleResult only_output(Sweep&, const Node& n) { return n.outputs.size() == 1 ? std::optional(n.inputs[0]) : std::nullopt; }
+RuleResult only_output(Rewriter&, const Node& n) {
+  return n.outputs.size() == 1 ? std::optional(n.inputs[0]) : std::nullopt;
+}
 
 bool is_identity(const std::vector<int64_t>& perm) {
   for (size_t k = 0; k < perm.size(); ++k) {
@@ -29,11 +31,11 @@ bool is_identity(const std::vector<int64_t>& perm) {
   return true;
 }
 
-RuleResult identity_transpose(Sweep&, const Node& n) {
+RuleResult identity_transpose(Rewriter&, const Node& n) {
   return is_identity(n.attrs.ints_or("perm", {})) ? std::optional(n.inputs[0]) : std::nullopt;
 }
 
-RuleResult transpose_of_transpose(Sweep& s, const Node& n) {
+RuleResult transpose_of_transpose(Rewriter& s, const Node& n) {
   const Node* inner = def_of(s, n.inputs[0], "array.transpose");
   if (inner == nullptr) return no_match();
   std::vector<int64_t> perm = n.attrs.ints_or("perm", {}), inner_perm = inner->attrs.ints_or("perm", {});
@@ -43,7 +45,7 @@ RuleResult transpose_of_transpose(Sweep& s, const Node& n) {
 }
 
 // When only axes of size 1 change places no element moves.
-RuleResult transpose_of_ones(Sweep& s, const Node& n) {
+RuleResult transpose_of_ones(Rewriter& s, const Node& n) {
   const Shape& x = s.tensor(n.inputs[0])->shape;
   int64_t before = -1;
   for (int64_t axis : n.attrs.ints_or("perm", {})) {
@@ -54,24 +56,24 @@ RuleResult transpose_of_ones(Sweep& s, const Node& n) {
   return std::optional(TRY(s.make("array.reshape", {{"shape", s.tensor(n.outputs[0])->shape}}, {n.inputs[0]}, n.loc)));
 }
 
-RuleResult reshape_of_reshape(Sweep& s, const Node& n) {
+RuleResult reshape_of_reshape(Rewriter& s, const Node& n) {
   const Node* inner = def_of(s, n.inputs[0], "array.reshape");
   if (inner == nullptr) return no_match();
   return std::optional(TRY(s.make("array.reshape", n.attrs, {inner->inputs[0]}, fused_loc({inner, &n}))));
 }
 
 // With steps of one a slice as large as its input is its input.
-RuleResult whole_slice(Sweep& s, const Node& n) {
+RuleResult whole_slice(Rewriter& s, const Node& n) {
   std::vector<int64_t> steps = n.attrs.ints_or("steps", {});
   if (std::any_of(steps.begin(), steps.end(), [](int64_t step) { return step != 1; })) return no_match();
   return same_type(s, n);
 }
 
-RuleResult pad_of_nothing(Sweep& s, const Node& n) {
+RuleResult pad_of_nothing(Rewriter& s, const Node& n) {
   return all_are(dims_of(n.attrs, "pads", s.ctx()), 0) ? same_type(s, n) : no_match();
 }
 
-RuleResult tile_once(Sweep& s, const Node& n) {
+RuleResult tile_once(Rewriter& s, const Node& n) {
   return all_are(dims_of(n.attrs, "repeats", s.ctx()), 1) ? same_type(s, n) : no_match();
 }
 
@@ -79,7 +81,7 @@ RuleResult tile_once(Sweep& s, const Node& n) {
 // input moves from one node to a longer one a number of times that grows with the logarithm of their count.
 constexpr size_t kFewJoined = 64;
 
-RuleResult concat_of_concat(Sweep& s, const Node& n) {
+RuleResult concat_of_concat(Rewriter& s, const Node& n) {
   auto rank = static_cast<int64_t>(s.tensor(n.outputs[0])->shape.size());
   auto axis_of = [&](const Node& c) {
     int64_t axis = c.attrs.int_or("axis", 0);
@@ -104,7 +106,7 @@ RuleResult concat_of_concat(Sweep& s, const Node& n) {
 }
 
 // The one position that a gather reads where it is a number or a dim, not wrapped.
-std::optional<Dim> position_of(Sweep& s, ValueId indices) {
+std::optional<Dim> position_of(Rewriter& s, ValueId indices) {
   if (ConstantPtr c = s.constant(indices)) {
     if (element_count(*c) != 1) return std::nullopt;
     return s.ctx().constant(static_cast<int64_t>(*uniform_value(*c)));
@@ -118,7 +120,7 @@ std::optional<Dim> position_of(Sweep& s, ValueId indices) {
 
 // One known position is a slice, which moves nothing along the first axis. Positions that may be out of range are left to
 // the gather, which reports them.
-RuleResult gather_of_one(Sweep& s, const Node& n) {
+RuleResult gather_of_one(Rewriter& s, const Node& n) {
   std::optional<Dim> index = position_of(s, n.inputs[1]);
   const TensorType* x = s.tensor(n.inputs[0]);
   if (!index || x->shape.empty()) return no_match();
@@ -157,7 +159,7 @@ bool is_exact(DType from, DType to) {
 
 // A cast that loses nothing may be skipped by the next one. Integers that went through a float would saturate in a narrow
 // integer instead of wrapping.
-RuleResult cast_of_cast(Sweep& s, const Node& n) {
+RuleResult cast_of_cast(Rewriter& s, const Node& n) {
   const Node* inner = def_of(s, n.inputs[0], "math.cast");
   if (inner == nullptr) return no_match();
   DType from = s.tensor(inner->inputs[0])->dtype, between = s.tensor(n.inputs[0])->dtype, to = s.tensor(n.outputs[0])->dtype;

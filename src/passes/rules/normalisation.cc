@@ -9,7 +9,7 @@ namespace pliant::passes {
 namespace {
 
 // The first of the last axes that the node reduces with keepdims; nothing when it reduces others.
-std::optional<int64_t> trailing_axis(const Sweep& s, const Node& reduction) {
+std::optional<int64_t> trailing_axis(const Rewriter& s, const Node& reduction) {
   if (!reduction.attrs.bool_or("keepdims", true)) return std::nullopt;
   auto rank = static_cast<int64_t>(s.tensor(reduction.inputs[0])->shape.size());
   std::vector<int64_t> axes = known_ints(reduction.attrs, "axes").value_or(std::vector<int64_t>{});
@@ -27,7 +27,7 @@ struct Centred {
   const Node* sub;
 };
 // x - mean(x)
-std::optional<Centred> centred(const Sweep& s, ValueId v) {
+std::optional<Centred> centred(const Rewriter& s, ValueId v) {
   const Node* sub = def_of(s, v, "math.sub");
   const Node* mean = sub != nullptr ? def_of(s, sub->inputs[1], "reduce.mean") : nullptr;
   if (mean == nullptr || mean->inputs[0] != sub->inputs[0]) return std::nullopt;
@@ -37,7 +37,7 @@ std::optional<Centred> centred(const Sweep& s, ValueId v) {
 }
 
 // mean(d²) + epsilon, where d is that of `c`.
-std::optional<double> variance_epsilon(const Sweep& s, ValueId v, const Centred& c) {
+std::optional<double> variance_epsilon(const Rewriter& s, ValueId v, const Centred& c) {
   const Node* sum = def_of(s, v, "math.add");
   if (sum == nullptr) return std::nullopt;
   for (size_t k : {size_t{0}, size_t{1}}) {
@@ -55,7 +55,7 @@ std::optional<double> variance_epsilon(const Sweep& s, ValueId v, const Centred&
   return std::nullopt;
 }
 
-Result<std::optional<ValueId>> make_layer_norm(Sweep& s, const Node& n, const Centred& c, double epsilon) {
+Result<std::optional<ValueId>> make_layer_norm(Rewriter& s, const Node& n, const Centred& c, double epsilon) {
   if (s.tensor(c.x)->dtype != DType::F32 || !(s.type(c.x) == s.type(n.outputs[0]))) return no_match();
   auto rank = static_cast<int64_t>(s.tensor(c.x)->shape.size());
   return std::optional(
@@ -63,7 +63,7 @@ Result<std::optional<ValueId>> make_layer_norm(Sweep& s, const Node& n, const Ce
 }
 
 // (x - mean) / sqrt(variance + epsilon)
-RuleResult layer_norm_divided(Sweep& s, const Node& n) {
+RuleResult layer_norm_divided(Rewriter& s, const Node& n) {
   auto c = centred(s, n.inputs[0]);
   const Node* root = c ? def_of(s, n.inputs[1], "math.sqrt") : nullptr;
   auto epsilon = root != nullptr ? variance_epsilon(s, root->inputs[0], *c) : std::nullopt;
@@ -72,7 +72,7 @@ RuleResult layer_norm_divided(Sweep& s, const Node& n) {
 }
 
 // The argument of 1 / sqrt(…).
-std::optional<ValueId> inverse_root(const Sweep& s, ValueId v) {
+std::optional<ValueId> inverse_root(const Rewriter& s, ValueId v) {
   if (const Node* r = def_of(s, v, "math.rsqrt")) return r->inputs[0];
   ValueId root = kNoValue;
   if (const Node* r = def_of(s, v, "math.recip")) root = r->inputs[0];
@@ -82,7 +82,7 @@ std::optional<ValueId> inverse_root(const Sweep& s, ValueId v) {
 }
 
 // (x - mean) * 1 / sqrt(variance + epsilon)
-RuleResult layer_norm_multiplied(Sweep& s, const Node& n) {
+RuleResult layer_norm_multiplied(Rewriter& s, const Node& n) {
   for (size_t k : {size_t{0}, size_t{1}}) {
     auto c = centred(s, n.inputs[k]);
     auto variance = c ? inverse_root(s, n.inputs[1 - k]) : std::nullopt;
@@ -93,7 +93,7 @@ RuleResult layer_norm_multiplied(Sweep& s, const Node& n) {
 }
 
 // A scale or a bias after a layer norm that has none yet; it has the sizes of the normalised axes.
-Result<std::optional<ValueId>> absorb(Sweep& s, const Node& n, size_t slot) {
+Result<std::optional<ValueId>> absorb(Rewriter& s, const Node& n, size_t slot) {
   for (size_t k : {size_t{0}, size_t{1}}) {
     const Node* norm = only_def_of(s, n.inputs[k], "nn.layer_norm");
     ValueId other = n.inputs[1 - k];
@@ -111,11 +111,11 @@ Result<std::optional<ValueId>> absorb(Sweep& s, const Node& n, size_t slot) {
   }
   return no_match();
 }
-RuleResult layer_norm_scale(Sweep& s, const Node& n) { return absorb(s, n, 1); }
-RuleResult layer_norm_bias(Sweep& s, const Node& n) { return absorb(s, n, 2); }
+RuleResult layer_norm_scale(Rewriter& s, const Node& n) { return absorb(s, n, 1); }
+RuleResult layer_norm_bias(Rewriter& s, const Node& n) { return absorb(s, n, 2); }
 
 // exp(x - max(x)) / sum(exp(x - max(x))) along one axis
-RuleResult softmax(Sweep& s, const Node& n) {
+RuleResult softmax(Rewriter& s, const Node& n) {
   const Node* sum = def_of(s, n.inputs[1], "reduce.sum");
   const Node* exp = sum != nullptr && sum->inputs[0] == n.inputs[0] ? def_of(s, n.inputs[0], "math.exp") : nullptr;
   const Node* sub = exp != nullptr ? def_of(s, exp->inputs[0], "math.sub") : nullptr;

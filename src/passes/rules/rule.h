@@ -3,7 +3,7 @@
 #pragma once
 #include <optional>
 
-#include "passes/rewrite/sweep.h"
+#include "passes/rewrite/rewriter.h"
 
 namespace pliant::passes {
 
@@ -12,7 +12,7 @@ using RuleResult = Result<std::optional<ValueId>>;
 struct Rule {
   const char* name;
   const char* op;  // of the node that the rule looks at
-  RuleResult (*apply)(Sweep&, const Node&);
+  RuleResult (*apply)(Rewriter&, const Node&);
 };
 // One table a topic, src/passes/rules/<topic>.cc. Within a topic the first rule that fits wins.
 std::vector<Rule> activation_rules();     // gelu, silu, … written out

@@ -1,6 +1,6 @@
 // Fourier transforms and windows.
 #include "frontend/onnx/rows/direct.h"
-#include "ops/scalars.h"
+#include "ops/bodies/scalars.h"
 
 namespace pliant::frontend::onnx {
 namespace {

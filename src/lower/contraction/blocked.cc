@@ -1,0 +1,185 @@
+// A task has some rows and columns. It goes through the reduction in steps that are short enough for what they read of the
+// matrix to stay in the L1 cache and its pages in the table of the processor; the sums of the steps are added in
+// memory. The rows' factors of a step are copied, since rows of a matrix whose size is a power of two push each other out of
+// the cache.
+#include "lower/contraction/blocked.h"
+
+#include <algorithm>
+
+#include "lower/contraction/skinny_gemm.h"
+#include "lower/contraction/tile.h"
+#include "lower/reduction/long_sum.h"
+
+namespace pliant::lower {
+
+namespace {
+
+constexpr int64_t kStep = 128;     // of the reduction
+constexpr int64_t kColumns = 256;  // of a task
+constexpr int64_t kRows = 128;     // of a task, at most
+constexpr int64_t kCarried = 64;   // steps whose sums are added before they are carried
+
+struct Blocked {
+  const Problem& p;
+  const te::TensorDef& sum;
+  const std::vector<te::Tensor>& outputs;
+  Factors f;
+  expr::Context& ctx = p.ctx;
+  DType type = sum.accumulate;
+  int64_t lanes = 0, wide = 0, high = 0;             // a tile: columns, rows
+  loop::BufferId factors = 0, panels = 0, sums = 0;  // [row][kStep], [kColumns / wide][kStep][wide], [row][kColumns]
+  Dim row{}, rows{}, column{}, columns{};            // of the task
+};
+
+Scalar with_type(const Blocked& b, Scalar s, const expr::DimMap& at) {
+  return expr::make_cast(b.type, expr::substitute(s, at));
+}
+
+loop::StmtPtr copy_factors(const Blocked& b, Dim k, Dim depth) {
+  expr::Context& ctx = b.ctx;
+  Dim r = ctx.index_symbol("r", b.rows);
+  loop::StmtPtr row = make_vector_loop(ctx, depth, b.lanes, [&](Dim i) {
+    Scalar value = with_type(b, b.f.a, {{b.f.row.var, b.row + r}, {b.f.reduce[0].var, k + i}});
+    return loop::make_store(b.factors, {r * kStep + i}, value);
+  });
+  return loop::make_for(*r.as_symbol(), b.rows, loop::ForKind::Serial, row);
+}
+
+// Whole rows of the matrix, as far as the task's columns go; columns that do not exist are zeros.
+loop::StmtPtr copy_matrix(const Blocked& b, Dim k, Dim depth) {
+  expr::Context& ctx = b.ctx;
+  Dim i = ctx.index_symbol("k", depth);
+  auto tile = [&](Dim panel, Dim valid) {
+    Dim j = ctx.index_symbol("j", ctx.constant(b.wide));
+    Scalar value = with_type(b, b.f.b, {{b.f.col.var, b.column + panel * b.wide + j}, {b.f.reduce[0].var, k + i}});
+    const std::vector<Dim> at{(panel * kStep + i) * b.wide + j};
+    loop::StmtPtr s = loop::make_store(b.panels, at, value);
+    if (valid) s = loop::make_if(expr::less(j, valid), s, loop::make_store(b.panels, at, expr::make_const(ctx, b.type, 0)));
+    return loop::make_for(*j.as_symbol(), ctx.constant(b.wide), loop::ForKind::Vector, s);
+  };
+  Dim whole = floordiv(b.columns, b.wide), rest = mod(b.columns, b.wide), v = ctx.index_symbol("v", whole);
+  std::vector<loop::StmtPtr> seq;
+  if (!whole.is_const(0)) seq.push_back(loop::make_for(*v.as_symbol(), whole, loop::ForKind::Serial, tile(v, {})));
+  if (!rest.is_const(0)) seq.push_back(loop::make_if(expr::less(ctx.constant(0), rest), tile(whole, rest)));
+  return loop::make_for(*i.as_symbol(), depth, loop::ForKind::Serial, loop::make_block(std::move(seq)));
+}
+
+// `height` rows from `first` on by the first `wide` columns of a panel; `valid`: how many of these exist, null for all.
+loop::StmtPtr make_tile(const Blocked& b, int64_t height, int64_t wide, Dim first, Dim panel, Dim valid, Dim k, Dim depth) {
+  expr::Context& ctx = b.ctx;
+  loop::Buffer acc = make_local(ctx, "acc", b.type, height * wide);
+  const Dim at = panel * b.wide;
+  auto for_tile = [&](bool masked, const std::function<loop::StmtPtr(Dim, Dim)>& body) {
+    Dim r = ctx.index_symbol("r", ctx.constant(height)), j = ctx.index_symbol("j", ctx.constant(wide));
+    loop::StmtPtr s = body(r, j);
+    if (masked && valid) s = loop::make_if(expr::less(j, valid), s);
+    s = loop::make_for(*j.as_symbol(), ctx.constant(wide), loop::ForKind::Vector, s);
+    return loop::make_for(*r.as_symbol(), ctx.constant(height), loop::ForKind::Unroll, s);
+  };
+  auto in_acc = [&](Dim r, Dim j) { return std::vector<Dim>{r * wide + j}; };
+  auto in_sums = [&](Dim r, Dim j) { return std::vector<Dim>{(first + r) * kColumns + at + j}; };
+  auto load = [&](loop::BufferId from, std::vector<Dim> index) {
+    return expr::make_load(ctx, from, b.type, std::move(index));
+  };
+  loop::StmtPtr zero = for_tile(
+      false, [&](Dim r, Dim j) { return loop::make_store(acc.id, in_acc(r, j), expr::make_const(ctx, b.type, 0)); });
+  loop::StmtPtr add_earlier = for_tile(false, [&](Dim r, Dim j) {
+    return loop::make_store(acc.id, in_acc(r, j), load(b.sums, in_sums(r, j)), loop::StoreKind::Add);
+  });
+  Dim i = ctx.index_symbol("k", depth);
+  loop::StmtPtr add = for_tile(false, [&](Dim r, Dim j) {
+    Scalar y = load(b.panels, {(panel * kStep + i) * b.wide + j});
+    return loop::make_store(acc.id, in_acc(r, j), load(b.factors, {(first + r) * kStep + i}) * y, loop::StoreKind::Add);
+  });
+  add = loop::make_for(*i.as_symbol(), depth, loop::ForKind::Serial, add);
+  loop::StmtPtr keep =
+      for_tile(false, [&](Dim r, Dim j) { return loop::make_store(b.sums, in_sums(r, j), load(acc.id, in_acc(r, j))); });
+  loop::StmtPtr finish = for_tile(true, [&](Dim r, Dim j) {
+    return store_results(b.sum, b.outputs, b.f, b.row + first + r, b.column + at + j, load(acc.id, in_acc(r, j)));
+  });
+  Scalar has_earlier = expr::less(ctx.constant(0), k), is_last = expr::less_equal(b.f.reduce[0].extent, k + depth);
+  return loop::make_alloc(
+      acc, loop::make_block({zero, add, loop::make_if(has_earlier, add_earlier), loop::make_if(is_last, finish, keep)}));
+}
+
+loop::StmtPtr make_step(const Blocked& b, Dim k, Dim depth) {
+  expr::Context& ctx = b.ctx;
+  auto tiles = [&](int64_t wide, Dim panel, Dim valid) {
+    return make_rows(ctx, 1, b.high, ctx.constant(0), b.rows,
+                     [&](int64_t height, Dim first) { return make_tile(b, height, wide, first, panel, valid, k, depth); });
+  };
+  Dim whole = floordiv(b.columns, b.wide), rest = mod(b.columns, b.wide), v = ctx.index_symbol("v", whole);
+  std::vector<loop::StmtPtr> seq{copy_factors(b, k, depth), copy_matrix(b, k, depth)};
+  if (!whole.is_const(0)) seq.push_back(loop::make_for(*v.as_symbol(), whole, loop::ForKind::Serial, tiles(b.wide, v, {})));
+  if (rest.is_const(0)) return loop::make_block(std::move(seq));
+  loop::StmtPtr last = tiles(b.wide, whole, rest);
+  if (b.wide > b.lanes)
+    last = loop::make_if(expr::less_equal(rest, ctx.constant(b.lanes)), tiles(b.lanes, whole, rest), last);
+  seq.push_back(loop::make_if(expr::less(ctx.constant(0), rest), last));
+  return loop::make_block(std::move(seq));
+}
+
+loop::Buffer make_scratch(expr::Context& ctx, const std::string& name, DType t, int64_t elements) {
+  loop::Buffer b = make_local(ctx, name, t, elements);
+  b.scope = loop::Scope::Scratch;
+  return b;
+}
+
+}  // namespace
+
+bool can_block(expr::Context& ctx, const Factors& f) { return is_matrix(ctx, f) && runs_of(ctx, f) == Runs::AlongColumns; }
+
+Result<LoweredKernel> lower_blocked(const Problem& p, const StageList& list, const te::TensorDef& sum,
+                                    const std::vector<te::Tensor>& outputs, const Factors& factors, Dim least_rows,
+                                    const Temporaries& temporaries) {
+  expr::Context& ctx = p.ctx;
+  Blocked b{p, sum, outputs, factors};
+  b.lanes = p.target.vector_bytes / byte_size(sum.accumulate);
+  b.wide = b.lanes * p.target.tile_vectors;
+  b.high = p.target.tile_rows;
+  KernelBuilder builder(ctx, p.name, p.loc);
+  Signature signature(p, list, builder, temporaries);
+  add_params(signature, b.f, outputs);
+  loop::Buffer step = make_scratch(ctx, "factors", b.type, kRows * kStep);
+  loop::Buffer sums = make_scratch(ctx, "sums", b.type, kRows * kColumns);
+  loop::Buffer panels = make_scratch(ctx, "panels", b.type, kColumns * kStep);
+  b.factors = step.id;
+  b.panels = panels.id;
+  b.sums = sums.id;
+
+  const Dim zero = ctx.constant(0), one = ctx.constant(1), depth = b.f.reduce[0].extent;
+  const Dim row_blocks = ceildiv(b.f.row.extent, kRows), column_blocks = ceildiv(b.f.col.extent, kColumns);
+  const Dim mb = ctx.index_symbol("mb", row_blocks), nb = ctx.index_symbol("nb", column_blocks);
+  std::vector<Loop> parallel;
+  const Dim runs = least_rows.is_const(0) ? one : min(one, max(zero, b.f.row.extent - (least_rows - 1)));
+  if (!runs.is_const(1)) parallel.push_back({*ctx.index_symbol("many", runs).as_symbol(), runs});
+  parallel.insert(parallel.end(), b.f.outer.begin(), b.f.outer.end());
+  parallel.push_back({*nb.as_symbol(), column_blocks});
+  parallel.push_back({*mb.as_symbol(), row_blocks});
+  // Blocks of nearly equal numbers of rows.
+  const Dim base = floordiv(b.f.row.extent, max(one, row_blocks)), more = mod(b.f.row.extent, max(one, row_blocks));
+  b.row = mb * base + min(mb, more);
+  b.rows = base + min(one, max(zero, more - mb));
+  b.column = nb * kColumns;
+  b.columns = min(ctx.constant(kColumns), b.f.col.extent - b.column);
+  // No terms are one step, which stores zeros.
+  const Dim steps = max(one, ceildiv(depth, kStep)), i = ctx.index_symbol("kb", steps);
+  loop::Buffer totals = make_scratch(ctx, "totals", DType::F64, kRows * kColumns);
+  totals.shape[0] = totals.shape[0] * min(one, floordiv(steps - 1, kCarried));
+  const LongSum long_sum(ctx, MemorySums{b.sums, totals.id, b.type, b.rows, kColumns, b.columns}, b.lanes, {steps},
+                         kCarried);
+  loop::StmtPtr body = make_step(b, i * kStep, min(ctx.constant(kStep), depth - i * kStep));
+  // The last step stores the results.
+  if (long_sum.is_long()) body = loop::make_block({loop::make_if(expr::less_equal(steps, i + 1), long_sum.finish()), body});
+  body = loop::make_block({long_sum.begin(), long_sum.at_level(0, {*i.as_symbol(), steps}, body)});
+  if (!totals.shape[0].is_const(0)) body = loop::make_alloc(std::move(totals), body);
+  body = loop::make_alloc(std::move(step), loop::make_alloc(std::move(panels), loop::make_alloc(std::move(sums), body)));
+  LoweredKernel k;
+  k.tasks = product_of(ctx, parallel);
+  k.work = runs * product_of(ctx, b.f.outer) * b.f.row.extent * b.f.col.extent * max(one, depth);
+  k.function = builder.finish(wrap_loops(parallel, loop::ForKind::Parallel, body));
+  k.args = signature.take_args();
+  return k;
+}
+
+}  // namespace pliant::lower

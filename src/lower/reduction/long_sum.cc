@@ -1,0 +1,176 @@
+#include "lower/reduction/long_sum.h"
+
+#include <algorithm>
+
+#include "loop/walk.h"
+#include "lower/stage_kernels.h"
+
+namespace pliant::lower {
+
+namespace {
+
+constexpr int64_t kMostVectors = 4;  // of accumulators that each have code of their own
+
+}  // namespace
+
+LongSum::LongSum(expr::Context& ctx, te::Combiner c, const loop::Buffer& acc, int64_t lanes, std::vector<Dim> extents,
+                 int64_t block)
+    : LongSum(ctx, MemorySums{acc.id, 0, acc.dtype, ctx.constant(1), 0, acc.shape[0]}, lanes, std::move(extents), block) {
+  is_long_ = is_long_ && c == te::Combiner::Sum;
+  if (!is_long_) return;
+  const int64_t elements = acc.shape[0].const_value();
+  lanes_ = std::min(lanes, elements & -elements);
+  registers_ = acc.id;
+  if (elements > kMostVectors * lanes_) {
+    memory_.push_back(make_local(ctx, "block", acc.dtype, elements));
+    acc_.sums = memory_.back().id;
+  }
+  memory_.push_back(make_local(ctx, "long", DType::F64, elements));
+  acc_.totals = memory_.back().id;
+}
+
+LongSum::LongSum(expr::Context& ctx, const MemorySums& acc, int64_t lanes, std::vector<Dim> extents, int64_t block)
+    : ctx_(ctx), acc_(acc), lanes_(lanes), block_(block), extents_(std::move(extents)) {
+  const auto most = const_upper(ctx, terms());
+  is_long_ = (acc.type == DType::F32 || acc.type == DType::F64) && (!most || *most > block);
+}
+
+void LongSum::set_parts(loop::StmtPtr gather, loop::StmtPtr clear) {
+  gather_ = std::move(gather);
+  clear_ = std::move(clear);
+}
+
+loop::StmtPtr LongSum::copy_totals(loop::BufferId to) const {
+  if (!is_long_) return nullptr;
+  return for_registers([&](Dim i) { return loop::make_store(to, {i}, expr::make_cast(acc_.type, wide(acc_.totals, i))); });
+}
+
+Dim LongSum::terms() const {
+  Dim all = ctx_.constant(1);
+  for (Dim e : extents_) all = all * e;
+  return all;
+}
+
+Dim LongSum::period(size_t level) const {
+  Dim inner = ctx_.constant(1);
+  for (size_t k = level + 1; k < extents_.size(); ++k) inner = inner * extents_[k];
+  return max(ctx_.constant(1), floordiv(ctx_.constant(block_), max(ctx_.constant(1), inner)));
+}
+
+loop::StmtPtr LongSum::at_level(size_t level, const Loop& l, loop::StmtPtr body) const {
+  const Dim step = period(level);
+  if (!is_long_ || ctx_.proves_less_equal(extents_[level], step)) {
+    // That a loop is short is known to those who read the bounds of its extent.
+    const Dim extent = is_short_ ? min(l.extent, ctx_.constant(block_)) : l.extent;
+    return loop::make_for(l.var, extent, loop::ForKind::Serial, std::move(body));
+  }
+  // What only long sums need is computed where they are, and keeps no register elsewhere.
+  std::vector<std::pair<SymbolId, Dim>> lets;
+  auto once = [&](const char* name, Dim value, expr::SymbolInfo info) {
+    if (value.is_const()) return value;
+    info.name = name;
+    const Dim s = ctx_.symbol(std::move(info));
+    lets.emplace_back(*s.as_symbol(), value);
+    return s;
+  };
+  const Dim size = once("step", step, {.lo = 1, .hi = block_}), blocks = once("blocks", ceildiv(l.extent, size), {});
+  const Dim b = ctx_.index_symbol("sb", blocks), first = ctx_.symbol({.name = "first", .upper = l.extent - 1});
+  const Dim count = min(size, l.extent - first), i = ctx_.index_symbol(ctx_.info(l.var).name, count);
+  body = loop::make_for(*i.as_symbol(), count, loop::ForKind::Serial, loop::substitute(body, {{l.var, first + i}}));
+  // What the last block leaves is taken by the loop around, or in the end.
+  body = loop::make_block({body, loop::make_if(expr::less(first + size, l.extent), carry())});
+  body = loop::make_let(*first.as_symbol(), b * size, body);
+  body = loop::make_for(*b.as_symbol(), blocks, loop::ForKind::Serial, body);
+  for (size_t k = lets.size(); k-- > 0;) body = loop::make_let(lets[k].first, lets[k].second, body);
+  return body;
+}
+
+loop::StmtPtr LongSum::loops(const std::vector<Loop>& loops, loop::StmtPtr body, size_t level) const {
+  for (size_t k = loops.size(); k-- > 0;) body = at_level(level + k, loops[k], std::move(body));
+  return body;
+}
+
+loop::StmtPtr LongSum::for_registers(const Body& body) const {
+  const int64_t vectors = acc_.columns.const_value() / lanes_;
+  Dim v = ctx_.index_symbol("v", ctx_.constant(vectors)), l = ctx_.index_symbol("l", ctx_.constant(lanes_));
+  loop::StmtPtr lane = loop::make_for(*l.as_symbol(), ctx_.constant(lanes_), loop::ForKind::Vector, body(v * lanes_ + l));
+  return loop::make_for(*v.as_symbol(), ctx_.constant(vectors), loop::ForKind::Unroll, lane);
+}
+
+loop::StmtPtr LongSum::for_sums(const Body& body) const {
+  if (registers_ == acc_.sums) return for_registers(body);
+  Dim vectors = ceildiv(acc_.columns, lanes_);
+  Dim r = ctx_.index_symbol("r", acc_.rows), v = ctx_.index_symbol("v", vectors);
+  Dim l = ctx_.index_symbol("l", ctx_.constant(lanes_));
+  loop::StmtPtr s = body(r * acc_.row_stride + v * lanes_ + l);
+  s = loop::make_for(*l.as_symbol(), ctx_.constant(lanes_), loop::ForKind::Vector, s);
+  s = loop::make_for(*v.as_symbol(), vectors, loop::ForKind::Serial, s);
+  return loop::make_for(*r.as_symbol(), acc_.rows, loop::ForKind::Serial, s);
+}
+
+loop::StmtPtr LongSum::copy(loop::BufferId to, loop::BufferId from) const {
+  if (to == from) return nullptr;
+  return for_registers([&](Dim i) { return loop::make_store(to, {i}, expr::make_load(ctx_, from, acc_.type, {i})); });
+}
+
+Scalar LongSum::wide(loop::BufferId from, Dim i) const {
+  const DType t = from == acc_.totals ? DType::F64 : acc_.type;
+  return expr::make_cast(DType::F64, expr::make_load(ctx_, from, t, {i}));
+}
+
+loop::StmtPtr LongSum::carry() const {
+  const Scalar zero = expr::make_const(ctx_, acc_.type, 0);
+  std::vector<loop::StmtPtr> seq{gather_};
+  auto add = [&](Dim i) { return loop::make_store(acc_.totals, {i}, wide(acc_.sums, i), loop::StoreKind::Add); };
+  auto clear = [&](loop::BufferId sums) { return [this, sums, zero](Dim i) { return loop::make_store(sums, {i}, zero); }; };
+  if (registers_) seq.push_back(copy(acc_.sums, *registers_));
+  seq.push_back(for_sums(add));
+  seq.push_back(registers_ ? for_registers(clear(*registers_)) : for_sums(clear(acc_.sums)));
+  seq.push_back(clear_);
+  return loop::make_block(std::move(seq));
+}
+
+Scalar LongSum::long_condition() const { return expr::less(ctx_.constant(block_), terms()); }
+
+loop::StmtPtr LongSum::when_long(loop::StmtPtr s) const { return loop::make_if(long_condition(), std::move(s)); }
+
+loop::StmtPtr LongSum::clear_totals() const {
+  const Scalar zero = expr::make_const(ctx_, DType::F64, 0);
+  return for_sums([&](Dim i) { return loop::make_store(acc_.totals, {i}, zero); });
+}
+
+loop::StmtPtr LongSum::add_totals() const {
+  std::vector<loop::StmtPtr> seq;
+  if (registers_) seq.push_back(copy(acc_.sums, *registers_));
+  seq.push_back(for_sums([&](Dim i) {
+    return loop::make_store(acc_.sums, {i}, expr::make_cast(acc_.type, wide(acc_.totals, i) + wide(acc_.sums, i)));
+  }));
+  if (registers_) seq.push_back(copy(*registers_, acc_.sums));
+  return loop::make_block(std::move(seq));
+}
+
+loop::StmtPtr LongSum::begin() const { return is_long_ ? when_long(clear_totals()) : loop::make_block({}); }
+
+loop::StmtPtr LongSum::finish() const { return is_long_ ? when_long(add_totals()) : loop::make_block({}); }
+
+loop::StmtPtr LongSum::with_memory(loop::StmtPtr s) const {
+  if (!is_long_) return s;
+  for (const loop::Buffer& b : memory_) s = loop::make_alloc(b, std::move(s));
+  return s;
+}
+
+loop::StmtPtr LongSum::around(loop::StmtPtr sum) const {
+  return with_memory(loop::make_block({begin(), std::move(sum), finish()}));
+}
+
+loop::StmtPtr LongSum::versions(const std::function<loop::StmtPtr(const LongSum&)>& sum) const {
+  if (!is_long_) return sum(*this);
+  loop::StmtPtr in_blocks = loop::make_block({clear_totals(), sum(*this), add_totals()});
+  if (ctx_.proves_less(ctx_.constant(block_), terms())) return with_memory(std::move(in_blocks));
+  LongSum plain = *this;
+  plain.is_long_ = false;
+  plain.is_short_ = true;
+  return with_memory(loop::make_if(long_condition(), std::move(in_blocks), sum(plain)));
+}
+
+}  // namespace pliant::lower

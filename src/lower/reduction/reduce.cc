@@ -1,0 +1,312 @@
+// Reductions as kernels of their own.
+#include <algorithm>
+
+#include "lower/contraction/contraction.h"
+#include "lower/epilogue.h"
+#include "lower/reduction/clip.h"
+#include "lower/reduction/halo_tile.h"
+#include "lower/reduction/window.h"
+#include "lower/stage_kernels.h"
+
+namespace pliant::lower {
+
+namespace {
+
+// The stage's loops: outputs first, then the reduction's, each part merged by itself.
+struct ReduceNest {
+  Nest nest;               // scalars[0] is the body, scalars[1 + k] the value of outputs[k], stored at offsets[k]; then more
+  size_t outer = 0;        // loops before it are the output's
+  expr::TensorId acc = 0;  // stands for the result in the values
+  std::vector<te::Tensor> outputs{};
+  // The stores of one output position, whose result is `total`.
+  loop::StmtPtr make_stores(const te::TensorDef& t, const expr::DimMap& at, Scalar total) const {
+    std::vector<loop::StmtPtr> stores;
+    for (size_t k = 0; k < outputs.size(); ++k) {
+      Scalar value =
+          expr::substitute(nest.scalars[k + 1], at, [&](Scalar l) { return l->tensor == acc ? finish_value(t, total) : l; });
+      stores.push_back(loop::make_store(outputs[k]->id, {expr::substitute(nest.offsets[k], at)}, value));
+    }
+    return loop::make_block(std::move(stores));
+  }
+};
+
+// `more`: further scalars over the output's index.
+ReduceNest make_nest(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e,
+                     const std::vector<Scalar>& more = {}) {
+  const te::TensorDef& t = *s.tensor;
+  ReduceNest out;
+  out.acc = p.ctx.fresh_tensor();
+  out.outputs = e.outputs;
+  for (size_t i = 0; i < t.index.size(); ++i) out.nest.loops.push_back({t.index[i], t.shape[i]});
+  out.nest.scalars = {flatten_loads(p.ctx, s.body, list.shapes)};
+  for (size_t k = 0; k < e.values.size(); ++k) {
+    out.nest.scalars.push_back(flat_epilogue(p.ctx, e.values[k], t, out.acc, list.shapes));
+    out.nest.offsets.push_back(flat_offset(p.ctx, e.outputs[k]->shape, e.index[k]));
+  }
+  for (Scalar x : more) out.nest.scalars.push_back(flatten_loads(p.ctx, x, list.shapes));
+  collapse(p.ctx, out.nest);
+  out.outer = out.nest.loops.size();
+  if (is_arg(t.combiner)) {
+    out.nest.loops.push_back({t.reduce_index[0], t.reduce_extent[0]});
+    return out;
+  }
+  for (size_t i = 0; i < t.reduce_index.size(); ++i) out.nest.loops.push_back({t.reduce_index[i], t.reduce_extent[i]});
+  collapse(p.ctx, out.nest, out.outer);
+  return out;
+}
+
+// Whether a load of a constant could be laid out anew: it depends on the column and the reduction only, all of known size.
+bool can_repack(const Problem& p, Scalar load, const Loop& col, const std::vector<Loop>& reduce) {
+  bool constant = false;
+  for (size_t i = 0; i < p.inputs.size(); ++i)
+    constant = constant || (p.inputs[i] && p.inputs[i]->id == load->tensor && p.constants[i]);
+  bool known = constant && col.extent.is_const();
+  std::set<SymbolId> vars{col.var};
+  for (const Loop& l : reduce) {
+    known = known && l.extent.is_const();
+    vars.insert(l.var);
+  }
+  for (SymbolId s : expr::symbols_of(load->index[0])) known = known && vars.count(s);
+  return known;
+}
+
+constexpr int64_t kShortStride = 4;
+
+// How many of the loads run contiguously, or stay put, along `var`, against those that jump (by a few elements: whole
+// vectors are loaded and sorted). `movable` loads can be made to run.
+int64_t contiguity(expr::Context& ctx, Scalar body, SymbolId var, const std::function<bool(Scalar)>& movable) {
+  int64_t score = 0;
+  for (Scalar l : expr::loads_of(body)) {
+    auto stride = stride_in(ctx, l->index[0], var);
+    if (movable(l))
+      score += 1;
+    else if (stride && stride->is_const(1))
+      score += 1;
+    else if (!stride || !stride->is_const() || std::abs(stride->const_value()) > kShortStride)
+      score -= 2;
+  }
+  return score;
+}
+
+// Constant operands that jump along the vector loop are laid out so that they run along it: [reduction][column]. Gives the
+// new body.
+Result<Scalar> repack_constants(const Problem& p, Signature& signature, Scalar body, Loop col,
+                                const std::vector<Loop>& reduce) {
+  expr::Context& ctx = p.ctx;
+  Dim k = ctx.constant(0);
+  for (const Loop& l : reduce) k = k * l.extent + ctx.symbol_dim(l.var);
+  std::map<const expr::ScalarNode*, Scalar> moved;
+  for (Scalar l : expr::loads_of(body)) {
+    auto stride = stride_in(ctx, l->index[0], col.var);
+    if (!can_repack(p, l, col, reduce) || (stride && (stride->is_const(0) || stride->is_const(1)))) continue;
+    int64_t columns = col.extent.const_value();
+    graph::ConstantPtr packed = TRY(pack_constant(p, l, {}, col, reduce, columns));
+    expr::TensorId id = ctx.fresh_tensor();
+    signature.add_constant(id, "packed", packed);
+    moved[l.node()] = expr::make_load(ctx, id, l->dtype, {k * columns + ctx.symbol_dim(col.var)});
+  }
+  if (moved.empty()) return body;
+  return expr::substitute(body, {}, [&](Scalar l) {
+    auto it = moved.find(l.node());
+    return it == moved.end() ? l : it->second;
+  });
+}
+
+// Whether lanes are positions of the output's innermost axis rather than of the reduction's.
+bool runs_along_output(const Problem& p, const ReduceNest& n, const te::TensorDef& t, bool slides) {
+  expr::Context& ctx = p.ctx;
+  if (n.outer == 0 || is_arg(t.combiner)) return false;
+  const std::vector<Loop> reduce(n.nest.loops.begin() + static_cast<long>(n.outer), n.nest.loops.end());
+  const Loop& col = n.nest.loops[n.outer - 1];
+  Scalar body = n.nest.scalars[0];
+  int64_t by_output = contiguity(ctx, body, col.var, [&](Scalar l) { return can_repack(p, l, col, reduce); });
+  if (reduce.empty()) return true;
+  if (has_ragged_ranges(ctx, t.combiner, t.accumulate, body, reduce, col.var)) return false;
+  // A short reduction, such as a window, fills no vector.
+  auto upper = const_upper(ctx, reduce.back().extent);
+  if (upper && *upper <= (slides ? kShortWindow : kShortReduction) && by_output >= 0) return true;
+  return by_output >= contiguity(ctx, body, reduce.back().var, [](Scalar) { return false; });
+}
+
+// Whether an output position may be computed twice: the values stored read nothing that a store may have changed.
+bool may_repeat(const ReduceNest& n, const std::vector<te::Tensor>& outputs, SymbolId col) {
+  for (size_t k = 0; k < outputs.size(); ++k)
+    for (Scalar l : expr::loads_of(n.nest.scalars[k + 1]))
+      if (l->tensor != n.acc && expr::uses_symbol(l->index[0], col)) return false;
+  return true;
+}
+
+// The innermost two axes of an output as one task computes them. Long columns, and long rows of them, are divided.
+struct Division {
+  AxisRange col;
+  std::optional<AxisRange> row;
+  std::vector<Loop> parallel;  // the loops over tasks
+};
+Division divide(expr::Context& ctx, std::vector<Loop> outer, bool by_rows, int64_t rows) {
+  Division d;
+  std::vector<Loop> chunks;
+  auto range_of = [&](const Loop& l, int64_t size) {
+    AxisRange r{l.var, ctx.constant(0), l.extent, l.extent};
+    auto upper = const_upper(ctx, l.extent);
+    if (upper && *upper <= 2 * size) return r;
+    Dim n = ceildiv(l.extent, size), c = ctx.index_symbol("t", n);
+    chunks.push_back({*c.as_symbol(), n});
+    r.first = c * size;
+    r.most = min(ctx.constant(size), l.extent);
+    r.count = min(ctx.constant(size), l.extent - r.first);
+    return r;
+  };
+  d.col = range_of(outer.back(), 1024);
+  outer.pop_back();
+  if (by_rows && !outer.empty()) {
+    d.row = range_of(outer.back(), rows);
+    outer.pop_back();
+  }
+  d.parallel = std::move(outer);
+  d.parallel.insert(d.parallel.end(), chunks.begin(), chunks.end());
+  return d;
+}
+
+// So many windows, if their number is known, are one task.
+constexpr int64_t kWindowsOfTask = 128;
+
+// Over the part of the loops that the guards leave; the innermost output loops are in the task.
+loop::StmtPtr make_clipped_reduction(expr::Context& ctx, Reduction r, const ClippedReduction& clipped,
+                                     std::vector<Loop>& parallel, const std::function<loop::StmtPtr(Scalar)>& store) {
+  r.body = clipped.body;
+  r.loops = clipped.loops;
+  if (r.loops.size() > 1) r.vectors = 1;  // rows of windows are short
+  loop::StmtPtr st = clipped.bind(make_reduction(ctx, r, store));
+  int64_t windows = 1;
+  while (!parallel.empty() && parallel.back().extent.is_const()) {
+    const Loop l = parallel.back();
+    windows *= std::max<int64_t>(1, l.extent.const_value());
+    if (windows > kWindowsOfTask) break;
+    st = loop::make_for(l.var, l.extent, loop::ForKind::Serial, st);
+    parallel.pop_back();
+  }
+  return st;
+}
+
+constexpr int64_t kRowsOfTask = 64, kCheapTerm = 4, kVectorsOfStretch = 16;
+// The rows that the halo tile of a task serves: few enough to stay in the L1 cache, many against those that two halo
+// tiles share.
+constexpr int64_t kRowsOfHaloTile = 16, kRowsOfHighHaloTile = 64, kHighWindow = 8;
+
+// A reduction whose windows slide along the vector loop, over a halo tile: every tap is then inside, and no load is masked.
+struct SlidingPlan {
+  Division division;
+  HaloTile halo_tile;
+  ReduceNest nest;
+};
+std::optional<SlidingPlan> plan_sliding(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e,
+                                        const std::vector<Loop>& outer, int64_t lanes) {
+  expr::Context& ctx = p.ctx;
+  if (!slides_along(s, outer.back().var)) return std::nullopt;
+  bool by_rows = outer.size() > 1 && slides_along(s, outer[outer.size() - 2].var), high = false;
+  for (Dim d : s.tensor->reduce_extent) high = high || !d.is_const() || d.const_value() > kHighWindow;
+  Division d = divide(ctx, outer, by_rows, high ? kRowsOfHighHaloTile : kRowsOfHaloTile);
+  AxisRange col = d.col;
+  col.count = ceildiv(col.count, lanes) * lanes;
+  col.most = ceildiv(col.most, lanes) * lanes;
+  auto halo_tile = make_halo_tile(p, list, s, col, d.row, lanes);
+  if (!halo_tile) return std::nullopt;
+  StageList local = list;
+  local.shapes[halo_tile->buffer.id] = halo_tile->buffer.shape;
+  Stage moved = s;
+  moved.body = halo_tile->body;
+  std::vector<Scalar> more{halo_tile->source};
+  if (halo_tile->inside) more.push_back(halo_tile->inside);
+  ReduceNest n = make_nest(p, local, moved, e, more);
+  // The outer loops have merged again, into other variables; rows and columns must still be themselves.
+  const size_t inner = d.row ? 2 : 1;
+  if (n.outer < inner || n.nest.loops[n.outer - 1].var != col.var || (d.row && n.nest.loops[n.outer - 2].var != d.row->var))
+    return std::nullopt;
+  d.parallel.erase(d.parallel.begin(), d.parallel.begin() + static_cast<long>(outer.size() - inner));
+  d.parallel.insert(d.parallel.begin(), n.nest.loops.begin(), n.nest.loops.begin() + static_cast<long>(n.outer - inner));
+  for (Scalar l : expr::loads_of(n.nest.scalars[0]))  // loaded for lanes beyond the last column too
+    if (l->tensor != halo_tile->buffer.id && expr::uses_symbol(l->index[0], col.var)) return std::nullopt;
+  size_t first = 1 + e.values.size();
+  halo_tile->source = n.nest.scalars[first];
+  if (halo_tile->inside) halo_tile->inside = n.nest.scalars[first + 1];
+  return SlidingPlan{std::move(d), std::move(*halo_tile), std::move(n)};
+}
+
+}  // namespace
+
+Result<LoweredKernel> lower_reduce_stage(const Problem& p, const StageList& list, const Stage& s,
+                                         const Temporaries& temporaries) {
+  return lower_reduce_with(p, list, s, no_epilogue(p.ctx, s.tensor), temporaries);
+}
+
+Result<LoweredKernel> lower_reduce_with(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e,
+                                        const Temporaries& temporaries) {
+  expr::Context& ctx = p.ctx;
+  const te::TensorDef& t = *s.tensor;
+  ReduceNest n = make_nest(p, list, s, e);
+  KernelBuilder builder(ctx, p.name + "_" + t.name, p.loc);
+  Signature signature(p, list, builder, temporaries);
+  auto outer_of = [](const ReduceNest& x) {
+    return std::vector<Loop>(x.nest.loops.begin(), x.nest.loops.begin() + static_cast<long>(x.outer));
+  };
+  auto reduce_of = [](const ReduceNest& x) {
+    return std::vector<Loop>(x.nest.loops.begin() + static_cast<long>(x.outer), x.nest.loops.end());
+  };
+  std::vector<Loop> outer = outer_of(n), reduce = reduce_of(n);
+  Scalar summand = split_guard(ctx, n.nest.scalars[0], t.combiner, t.accumulate).body;
+  int64_t lanes = lanes_for(p.target, {summand, expr::make_const(ctx, t.accumulate, 0)});
+  bool along_output = runs_along_output(p, n, t, is_short_window(ctx, s));
+  std::optional<SlidingPlan> sliding;
+  if (along_output) sliding = plan_sliding(p, list, s, e, outer, lanes);
+  if (sliding) {
+    n = sliding->nest;
+    reduce = reduce_of(n);
+  }
+  Scalar body = n.nest.scalars[0];
+  if (along_output) body = n.nest.scalars[0] = TRY(repack_constants(p, signature, body, outer.back(), reduce));
+  std::set<expr::TensorId> own{n.acc};
+  if (sliding) own.insert(sliding->halo_tile.buffer.id);
+  for (const te::Tensor& o : e.outputs) own.insert(o->id);
+  for (Scalar x : n.nest.scalars) signature.add_reads(x, own);
+  for (const te::Tensor& o : e.outputs) signature.add_write(o);
+  loop::StmtPtr stmt;
+  std::vector<Loop> parallel = outer;
+  auto store = [&](const expr::DimMap& at, Scalar total) { return n.make_stores(t, at, total); };
+  if (along_output) {
+    Division d = sliding ? sliding->division : divide(ctx, outer, true, kRowsOfTask);
+    WindowNest w{ctx, t, body, reduce, d.col, d.row, lanes, store};
+    w.slides = slides_along(s, outer.back().var);
+    w.reads_beyond = sliding.has_value();
+    // Long stretches of each row are read at once where that is all there is to do.
+    if (!d.row && !w.slides && cost_of(body) <= kCheapTerm) w.vectors = kVectorsOfStretch;
+    w.may_repeat = may_repeat(n, e.outputs, outer.back().var);
+    parallel = d.parallel;
+    stmt = make_window(w);
+    if (sliding)
+      stmt = loop::make_alloc(sliding->halo_tile.buffer,
+                              loop::make_block({fill_halo_tile(ctx, sliding->halo_tile, lanes), stmt}));
+  } else {
+    Reduction r{t.combiner, t.accumulate, body, reduce, !reduce.empty(), lanes};
+    auto store_here = [&](Scalar v) { return store({}, v); };
+    if (auto clipped = clip_reduction(ctx, t.combiner, t.accumulate, body, reduce)) {
+      stmt = make_clipped_reduction(ctx, r, *clipped, parallel, store_here);
+    } else if (!is_arg(t.combiner)) {
+      stmt = make_reduction(ctx, r, store_here);
+    } else {
+      r.accumulate = body->dtype;
+      r.lanes = lanes_for(p.target, {body});
+      r.registers = p.target.vector_registers;
+      ArgKernel arg = make_arg_kernel(ctx, r, outer, store);
+      parallel = std::move(arg.parallel);
+      stmt = std::move(arg.task);
+    }
+  }
+  LoweredKernel k;
+  k.tasks = product_of(ctx, parallel);
+  k.work = product_of(ctx, n.nest.loops) * (cost_of(body) + 1);
+  k.function = builder.finish(wrap_loops(parallel, loop::ForKind::Parallel, stmt));
+  k.args = signature.take_args();
+  return k;
+}
+
+}  // namespace pliant::lower

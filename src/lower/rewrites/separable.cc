@@ -1,0 +1,175 @@
+// max over (k, l) of x[s*i + k, t*j + l] is max over k of m[s*i + k, j] with m[h, j] = max over l of x[h, t*j + l]. The last
+// axis of the window goes first; terms of the guard go with the axis that they bound.
+#include "lower/rewrites/separable.h"
+
+#include <algorithm>
+
+#include "lower/epilogue.h"
+#include "lower/rewrites/padding.h"
+#include "lower/stage_kernels.h"
+#include "lower/temporaries.h"
+
+namespace pliant::lower {
+
+namespace {
+
+// The temporary between the axes costs about as much as so many taps.
+constexpr int64_t kTapsOfTemporary = 4;
+
+// An axis of the load that an outer axis of the window moves over.
+struct Outer {
+  size_t axis, output;  // of the load, and of the stage's index
+  int64_t stride;       // positions from one output to the next
+};
+
+struct Separable {
+  size_t root;
+  Scalar load, body;         // body: the guard's value
+  std::vector<Outer> outer;  // one for each axis of the window but the last
+  Scalar first, second;      // the terms of the guard for the last axis, and for the others; null for none
+  std::vector<Dim> input;    // the shape that is loaded from
+};
+
+// The one of `vars` that `d` uses, with its constant coefficient.
+struct Use {
+  size_t at;
+  int64_t coefficient;
+};
+std::optional<Use> only_use(Dim d, const std::vector<SymbolId>& vars) {
+  std::optional<Use> found;
+  for (size_t i = 0; i < vars.size(); ++i) {
+    if (!expr::uses_symbol(d, vars[i])) continue;
+    auto c = expr::coefficient_of(d, vars[i]);
+    if (found || !c || !c->is_const()) return std::nullopt;
+    found = Use{i, c->const_value()};
+  }
+  return found;
+}
+
+template <class T>
+bool uses_any(T s, const std::vector<SymbolId>& vars) {
+  return std::any_of(vars.begin(), vars.end(), [&](SymbolId v) { return expr::uses_symbol(s, v); });
+}
+
+// Fills in which axes of the load the outer axes of the window move over.
+bool find_outer(const te::TensorDef& t, Separable& s) {
+  const std::vector<SymbolId> window(t.reduce_index.begin(), t.reduce_index.end() - 1);
+  for (size_t a = 0; a < s.load->index.size(); ++a) {
+    const Dim e = s.load->index[a];
+    if (!uses_any(e, window)) continue;
+    auto tap = only_use(e, t.reduce_index), output = only_use(e, t.index);
+    if (!tap || !output || output->coefficient < 1) return false;
+    for (size_t b = 0; b < s.load->index.size(); ++b)  // both move along this axis only
+      if (b != a && (expr::uses_symbol(s.load->index[b], t.reduce_index[tap->at]) ||
+                     expr::uses_symbol(s.load->index[b], t.index[output->at])))
+        return false;
+    s.outer.push_back({a, output->at, output->coefficient});
+  }
+  return s.outer.size() == window.size();
+}
+
+bool split_terms(const te::TensorDef& t, Scalar guard, Separable& s) {
+  if (!guard) return true;
+  std::vector<SymbolId> outer(t.reduce_index.begin(), t.reduce_index.end() - 1);
+  for (const Outer& o : s.outer) outer.push_back(t.index[o.output]);
+  for (Scalar term : conjuncts_of(guard)) {
+    const bool is_last = expr::uses_symbol(term, t.reduce_index.back());
+    if (is_last && uses_any(term, outer)) return false;
+    Scalar& side = is_last ? s.first : s.second;
+    side = side ? expr::logical_and(side, term) : term;
+  }
+  return true;
+}
+
+bool pays(const te::TensorDef& t, const Separable& s) {
+  int64_t all = 1, rest = 1, rows = 1;
+  for (Dim d : t.reduce_extent) {
+    if (!d.is_const() || d.const_value() < 1 || d.const_value() > 4096) return false;
+    all *= d.const_value();
+  }
+  rest = all / t.reduce_extent.back().const_value();
+  for (const Outer& o : s.outer) rows *= o.stride;
+  return all >= 2 * (rows * t.reduce_extent.back().const_value() + rest) + kTapsOfTemporary;
+}
+
+std::optional<Separable> find_separable(const Problem& p, const StageList& list) {
+  for (const Stage& s : list.stages)
+    if (s.tensor->kind == te::Kind::Scatter || s.tensor->kind == te::Kind::Scan) return std::nullopt;
+  for (size_t i = list.stages.size(); i-- > 0;) {
+    const te::TensorDef& t = *list.stages[i].tensor;
+    if (t.kind != te::Kind::Reduce) continue;
+    const bool combines =
+        t.combiner == te::Combiner::Max || t.combiner == te::Combiner::Min || t.combiner == te::Combiner::Sum;
+    if (!combines || t.dtype != t.accumulate || t.reduce_index.size() < 2 || !make_epilogue(p.ctx, list, i))
+      return std::nullopt;
+    const Guarded g = split_guard(p.ctx, list.stages[i].body, t.combiner, t.accumulate);
+    const std::vector<Scalar> loads = expr::loads_of(g.body);
+    if (loads.size() != 1 || !list.shapes.count(loads[0]->tensor)) return std::nullopt;
+    Separable s{i, loads[0], g.body, {}, {}, {}, list.shapes.at(loads[0]->tensor)};
+    // The variables are used to find the element and for nothing else. A constant in the element's place could fold away a
+    // condition that uses them.
+    const Scalar alone =
+        expr::substitute(g.body, {}, [&](Scalar l) { return expr::make_load(p.ctx, l->tensor, l->dtype, {}); });
+    if (uses_any(alone, t.index) || uses_any(alone, t.reduce_index)) return std::nullopt;
+    if (!find_outer(t, s) || !split_terms(t, g.guard, s) || !pays(t, s)) return std::nullopt;
+    return s;
+  }
+  return std::nullopt;
+}
+
+Scalar guarded(expr::Context& ctx, const te::TensorDef& t, Scalar guard, Scalar value) {
+  if (!guard) return value;
+  return expr::make_select(guard, expr::make_cast(t.accumulate, value), identity_of(ctx, t.combiner, t.accumulate));
+}
+
+// The last axis of the window at every position that the others may look at.
+te::Tensor reduce_last(const Problem& p, const te::TensorDef& t, const Separable& s) {
+  std::vector<Dim> shape = t.shape;
+  for (const Outer& o : s.outer) shape[o.output] = s.input[o.axis];
+  return p.te.reduce(t.name + "_lines", shape, {t.reduce_extent.back()}, t.combiner,
+                     [&](const te::Index& o, const te::Index& r) {
+                       expr::DimMap map = index_map(t, o, {});
+                       map[t.reduce_index.back()] = r[0];
+                       te::Index at = s.load->index;
+                       for (Dim& d : at) d = expr::substitute(d, map);
+                       for (const Outer& x : s.outer) at[x.axis] = o[x.output];
+                       const Scalar moved = expr::make_load(p.ctx, s.load->tensor, s.load->dtype, at);
+                       const Scalar value = expr::substitute(s.body, {}, [&](Scalar) { return moved; });
+                       return guarded(p.ctx, t, s.first ? expr::substitute(s.first, map) : Scalar(), value);
+                     });
+}
+
+te::Tensor reduce_rest(const Problem& p, const te::TensorDef& t, const Separable& s, const te::Tensor& lines) {
+  const std::vector<Dim> extent(t.reduce_extent.begin(), t.reduce_extent.end() - 1);
+  return p.te.reduce(t.name + "_windows", t.shape, extent, t.combiner, [&](const te::Index& o, const te::Index& r) {
+    const expr::DimMap map = index_map(t, o, r);
+    te::Index at = o;
+    for (const Outer& x : s.outer) at[x.output] = expr::substitute(s.load->index[x.axis], map);
+    return guarded(p.ctx, t, s.second ? expr::substitute(s.second, map) : Scalar(), (*lines)(at));
+  });
+}
+
+}  // namespace
+
+bool is_separable(const Problem& p, const StageList& list) { return find_separable(p, list).has_value(); }
+
+Result<LoweredNode> lower_separable(const Problem& p, const StageList& list) {
+  const Separable s = *find_separable(p, list);
+  const te::TensorDef& t = *list.stages[s.root].tensor;
+  LoweredNode out;
+  Temporaries temporaries;
+  StageList local = list;
+  TRY(lower_stages_before(p, list, s.root, temporaries, out));
+  const te::Tensor lines = reduce_last(p, t, s);
+  add_temporary(lines, temporaries, out);
+  local.add(lines);
+  out.kernels.push_back(TRY(lower_reduce_stage(p, local, {lines, lines->body, {}, {}, false}, temporaries)));
+  const te::Tensor rest = reduce_rest(p, t, s, lines);
+  local.add(rest);
+  const Recast last =
+      recast(p.ctx, t, rest, *make_epilogue(p.ctx, list, s.root), [&](const te::Index& o) { return index_map(t, o, {}); });
+  out.kernels.push_back(TRY(lower_reduce_with(p, local, last.stage, last.epilogue, temporaries)));
+  return out;
+}
+
+}  // namespace pliant::lower

@@ -1,0 +1,70 @@
+// Loops that are unrolled, run as vector lanes or divided among threads. The meaning stays that of the serial loop, which
+// Parallel and Vector loops must not depend on.
+#include "loop/lexer.h"
+#include "schedule/dependence.h"
+#include "schedule/primitives/tail.h"
+
+namespace pliant::schedule {
+namespace {
+
+StmtPtr with_kind(const StmtPtr& s, ForKind kind) { return loop::make_for(s->var, s->extent, kind, s->body[0]); }
+
+}  // namespace
+
+Status check_independent(const Edit& e, const StmtPtr& loop, bool updates_allowed) {
+  Extents vary = loops_below(loop);
+  std::vector<Access> accesses = accesses_of(loop->body[0]);
+  for (const Access& a : accesses)
+    for (const Access& b : accesses) {
+      bool update = a.is_update() && b.is_update() && a.kind == b.kind;
+      if (a.buffer != b.buffer || (!a.is_store && !b.is_store)) continue;
+      if (determined(a, b, {loop->var}, vary, e).count(loop->var)) continue;
+      // A reduction over the lanes: every lane updates the same element.
+      auto uses = [&](const Access& x) {
+        for (Dim d : x.index)
+          if (expr::uses_symbol(d, loop->var)) return true;
+        return false;
+      };
+      if (update && updates_allowed && !uses(a) && !uses(b)) continue;
+      return e.refuse("iterations of loop " + e.name_of(loop->var) + " touch the same elements of %" +
+                      loop::find_buffer(e.function, a.buffer)->name);
+    }
+  return ok();
+}
+
+Status Schedule::unroll(std::string_view name) {
+  Edit e(*this, trace_line({"unroll", loop::quote_name(name)}));
+  StmtPtr s = TRY(e.find_loop(name));
+  if (!s->extent.is_const())
+    return e.refuse("the extent of loop " + std::string(name) +
+                    " is not constant; `mask`, `pad` or `specialize` make it so");
+  if (s->for_kind == ForKind::Parallel) return e.refuse("loop " + std::string(name) + " is parallel");
+  e.replace(s, with_kind(s, ForKind::Unroll));
+  return e.commit();
+}
+
+Status Schedule::vectorize(std::string_view name) {
+  Edit e(*this, trace_line({"vectorize", loop::quote_name(name)}));
+  StmtPtr s = TRY(e.find_loop(name));
+  if (s->for_kind == ForKind::Parallel) return e.refuse("loop " + std::string(name) + " is parallel");
+  TRY(check_independent(e, s, true));
+  StmtPtr lanes = s->extent.is_const() ? s : TRY(masked(e, s));
+  if (lanes->extent.const_value() > kMostLanes)
+    return e.refuse("loop " + std::string(name) + " has " + std::to_string(lanes->extent.const_value()) +
+                    " lanes, more than " + std::to_string(kMostLanes));
+  e.replace(s, with_kind(lanes, ForKind::Vector));
+  return e.commit();
+}
+
+Status Schedule::parallel(std::string_view name) {
+  Edit e(*this, trace_line({"parallel", loop::quote_name(name)}));
+  StmtPtr s = TRY(e.find_loop(name));
+  for (const StmtPtr& outer : e.enclosing(s))
+    if (outer->kind != StmtKind::For || outer->for_kind != ForKind::Parallel)
+      return e.refuse("loop " + std::string(name) + " is not outermost among parallel loops");
+  TRY(check_independent(e, s, false));
+  e.replace(s, with_kind(s, ForKind::Parallel));
+  return e.commit();
+}
+
+}  // namespace pliant::schedule

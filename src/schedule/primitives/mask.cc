@@ -1,0 +1,60 @@
+// for i in min(C, X) { S }  ->  for i in C { if i < X { S } }.
+#include "loop/lexer.h"
+#include "schedule/primitives/tail.h"
+
+namespace pliant::schedule {
+
+std::optional<Tail> tail_of(Dim extent, expr::Context& ctx) {
+  if (extent->terms.size() == 1 && extent->terms[0].second == 1) {
+    auto& factors = extent->terms[0].first->factors;
+    if (factors.size() == 1 && factors[0].second == 1 && factors[0].first->kind == expr::AtomKind::Min) {
+      std::optional<int64_t> limit;
+      Dim rest;
+      for (Dim d : factors[0].first->args) {
+        if (d.is_const()) {
+          limit = d.const_value();
+        } else {
+          rest = rest ? expr::min(rest, d) : d;
+        }
+      }
+      if (limit && rest) return Tail{*limit, rest};
+    }
+  }
+  int64_t highest = ctx.range(extent).hi;
+  constexpr int64_t kReasonable = 1 << 20;
+  if (extent.is_const() || highest < 1 || highest > kReasonable) return std::nullopt;
+  return Tail{highest, extent};
+}
+
+StmtPtr widened(Edit& e, const StmtPtr& loop, int64_t limit) {
+  const expr::SymbolInfo& info = e.ctx.info(loop->var);
+  if (!info.upper && info.hi >= limit - 1) return loop;
+  Dim var = e.rename(loop->var, e.ctx.constant(limit));
+  StmtPtr body = e.substitute(loop->body[0], {{loop->var, var}});
+  return loop::make_for(*var.as_symbol(), loop->extent, loop->for_kind, body);
+}
+
+bool is_mask(const Stmt& s, SymbolId var, Dim extent, expr::Context& ctx) {
+  auto tail = tail_of(extent, ctx);
+  return s.kind == StmtKind::If && s.body.size() == 1 && tail && s.value == expr::less(ctx.symbol_dim(var), tail->rest);
+}
+
+Result<StmtPtr> masked(Edit& e, const StmtPtr& loop) {
+  auto tail = tail_of(loop->extent, e.ctx);
+  if (!tail) return e.refuse("the extent of loop " + e.name_of(loop->var) + " has no constant bound");
+  StmtPtr wide = widened(e, loop, tail->limit);
+  e.padded[wide->var] = loop->extent;
+  StmtPtr body = loop::make_if(expr::less(e.ctx.symbol_dim(wide->var), tail->rest), wide->body[0]);
+  return loop::make_for(wide->var, e.ctx.constant(tail->limit), loop->for_kind, body);
+}
+
+Status Schedule::mask(std::string_view name) {
+  Edit e(*this, trace_line({"mask", loop::quote_name(name)}));
+  StmtPtr s = TRY(e.find_loop(name));
+  if (s->extent.is_const()) return e.refuse("the extent of loop " + std::string(name) + " is constant");
+  if (s->for_kind == ForKind::Parallel) return e.refuse("loop " + std::string(name) + " is parallel");
+  e.replace(s, TRY(masked(e, s)));
+  return e.commit();
+}
+
+}  // namespace pliant::schedule

@@ -1,0 +1,48 @@
+// for o in ceildiv(E, F) { … for i in min(F, E - o*F) … }  ->  for main in floordiv(E, F) { … for i in F … }
+// for tail in ceildiv(E, F) - floordiv(E, F) { … for i in E - floordiv(E, F)*F … }.
+#include "loop/lexer.h"
+#include "schedule/primitives/tail.h"
+
+namespace pliant::schedule {
+
+Status Schedule::partition(std::string_view name, std::string_view main, std::string_view tail) {
+  Edit e(*this, trace_line({"partition", loop::quote_name(name), "->", loop::quote_name(main), loop::quote_name(tail)}));
+  StmtPtr old = TRY(e.find_loop(name));
+  if (old->for_kind != ForKind::Serial)
+    return e.refuse(std::string("loop ") + std::string(name) + " is " + loop::name_of(old->for_kind));
+  Dim o = e.ctx.symbol_dim(old->var), size;
+  std::optional<Tail> full;
+  auto consider = [&](Dim extent) {
+    auto t = tail_of(extent, e.ctx);
+    if (!t || size) return;
+    auto c = expr::coefficient_of(t->rest, old->var);
+    if (!c || !c->is_const(-t->limit)) return;
+    size = extent;
+    full = t;
+  };
+  for (auto& [var, extent] : loops_below(old->body[0])) {
+    consider(extent);
+    if (auto it = e.padded.find(var); it != e.padded.end()) consider(it->second);
+  }
+  if (!full) return e.refuse("no loop inside has an extent min(F, E - " + std::string(name) + "*F)");
+  Dim zero = e.ctx.constant(0);
+  Dim count = expr::floordiv(full->rest + o * full->limit, full->limit);
+  if (!e.ctx.proves_less_equal(zero, count)) count = expr::max(zero, count);
+  if (!e.ctx.proves_less_equal(count, old->extent)) return e.refuse("the loop may end before the full tiles do");
+  Dim m = TRY(e.new_index(main, count)), t = TRY(e.new_index(tail, old->extent - count));
+  StmtPtr whole = loop::rewrite(old->body[0], [&](const StmtPtr& s) -> StmtPtr {
+    if (s->kind != StmtKind::For) return s;
+    if (s->extent == size) return loop::make_for(s->var, e.ctx.constant(full->limit), s->for_kind, s->body[0]);
+    auto was = e.padded.find(s->var);
+    bool guarded = was != e.padded.end() && was->second == size && is_mask(*s->body[0], s->var, size, e.ctx);
+    return guarded ? loop::make_for(s->var, s->extent, s->for_kind, s->body[0]->body[0]) : s;
+  });
+  StmtPtr rest = e.copy(old->body[0]);
+  auto placed = [&](const StmtPtr& body, Dim at) { return e.substitute(body, {{old->var, at}}); };
+  StmtPtr first = loop::make_for(*m.as_symbol(), count, ForKind::Serial, placed(whole, m));
+  StmtPtr second = loop::make_for(*t.as_symbol(), old->extent - count, ForKind::Serial, placed(rest, count + t));
+  e.replace(old, loop::make_block({first, second}));
+  return e.commit();
+}
+
+}  // namespace pliant::schedule

@@ -1,0 +1,40 @@
+// for i in E { S(i) }  ->  for v in floordiv(E, W) { for vector l in W { S(v*W + l) } }
+//                          if 0 < mod(E, W) { for vector t in W { if t < mod(E, W) { S(floordiv(E, W)*W + t) } } }
+#include "loop/lexer.h"
+#include "schedule/primitives/tail.h"
+
+namespace pliant::schedule {
+
+Status Schedule::vectorize(std::string_view name, int64_t lanes, std::string_view outer, std::string_view lane,
+                           std::string_view tail) {
+  Edit e(*this, trace_line({"vectorize", loop::quote_name(name), std::to_string(lanes), "->", loop::quote_name(outer),
+                            loop::quote_name(lane), loop::quote_name(tail)}));
+  StmtPtr old = TRY(e.find_loop(name));
+  if (lanes < 1 || lanes > kMostLanes) return e.refuse("there may be 1 to " + std::to_string(kMostLanes) + " lanes");
+  if (old->for_kind != ForKind::Serial) return e.refuse("loop " + std::string(name) + " is " + loop::name_of(old->for_kind));
+  if (!e.is_size(old->extent)) return e.refuse("the extent of loop " + std::string(name) + " may be negative");
+  TRY(check_independent(e, old, true));
+  const Dim whole = expr::floordiv(old->extent, lanes), rest = expr::mod(old->extent, lanes);
+  std::vector<StmtPtr> parts;
+  if (!whole.is_const(0)) {
+    const Dim v = TRY(e.new_index(outer, whole)), l = TRY(e.new_index(lane, e.ctx.constant(lanes)));
+    StmtPtr body = e.substitute(old->body[0], {{old->var, v * lanes + l}});
+    body = loop::make_for(*l.as_symbol(), e.ctx.constant(lanes), ForKind::Vector, body);
+    parts.push_back(loop::make_for(*v.as_symbol(), whole, ForKind::Serial, body));
+  }
+  if (!rest.is_const(0)) {
+    // A rest that is known gets a vector of its own size.
+    int64_t width = lanes;
+    while (rest.is_const() && width / 2 >= rest.const_value()) width /= 2;
+    const Dim t = TRY(e.new_index(tail, e.ctx.constant(width)));
+    StmtPtr body = whole.is_const(0) ? old->body[0] : e.copy(old->body[0]);
+    body = e.substitute(body, {{old->var, whole * lanes + t}});
+    if (!rest.is_const(width)) body = loop::make_if(expr::less(t, rest), body);
+    body = loop::make_for(*t.as_symbol(), e.ctx.constant(width), ForKind::Vector, body);
+    parts.push_back(rest.is_const() ? body : loop::make_if(expr::less(e.ctx.constant(0), rest), body));
+  }
+  e.replace(old, loop::make_block(std::move(parts)));
+  return e.commit();
+}
+
+}  // namespace pliant::schedule
