@@ -1,6 +1,7 @@
 // Types of nodes: inference, and appending with inferred types.
 #include <algorithm>
 
+#include "ops/arity.h"
 #include "ops/bodies/list_op.h"
 
 namespace pliant::ops {
@@ -21,12 +22,10 @@ bool is_absent(const Type& t) {
 Type absent_type() { return Type{graph::TupleType{}}; }
 
 Status check_counts(const OpDef& op, const std::vector<Type>& inputs, size_t outputs, const LocPtr& loc) {
-  if (inputs.size() < static_cast<size_t>(op.min_inputs) ||
-      (op.max_inputs >= 0 && inputs.size() > static_cast<size_t>(op.max_inputs)))
+  if (!takes_inputs(op, inputs.size()))
     return make_error("input-count", describe(loc), op.name + " does not take " + std::to_string(inputs.size()) + " inputs");
-  for (size_t i = 0; i < static_cast<size_t>(op.min_inputs); ++i)
-    if (is_absent(inputs[i]) &&
-        std::find(op.optional_inputs.begin(), op.optional_inputs.end(), i) == op.optional_inputs.end())
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (is_absent(inputs[i]) && needs_input(op, i))
       return make_error("input-count", describe(loc), op.name + " needs its input " + std::to_string(i));
   for (const Type& t : inputs)
     if (!is_absent(t) && t.tensor() == nullptr && !op.list.infer)
@@ -66,6 +65,16 @@ std::vector<Type> types_of(const Function& f, const std::vector<ValueId>& values
 }
 
 }  // namespace
+
+bool takes_inputs(const OpDef& op, size_t count) {
+  return count >= static_cast<size_t>(op.min_inputs) && (op.max_inputs < 0 || count <= static_cast<size_t>(op.max_inputs));
+}
+
+bool needs_input(const OpDef& op, size_t i) {
+  if (op.max_inputs < 0) return true;
+  return i < static_cast<size_t>(op.min_inputs) &&
+         std::find(op.optional_inputs.begin(), op.optional_inputs.end(), i) == op.optional_inputs.end();
+}
 
 Result<std::vector<ValueId>> expand_node(FunctionBuilder& b, expr::Context& ctx, const OpDef& op, const Node& node) {
   PLIANT_CHECK(op.expand != nullptr) << op.name << " has no expand body";

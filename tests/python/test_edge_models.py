@@ -126,6 +126,17 @@ def test_malformed(what):
     refused(proto, *words, feed={"x": X, "c": np.bool_(False)})
 
 
+@pytest.mark.parametrize("op", ["Concat<axis=0>", "Sum", "Mean", "Max", "Min", 'Einsum<equation="i,j,k->i">', "SequenceConstruct"])
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("left_out", [1, 2, 16])
+def test_none_of_any_number_of_inputs_may_be_left_out(op, known, left_out):
+    value = "s" if known else "x"
+    proto = model(f"g (float[N] x) => (float[M] y) {{ s = Shape(x) y = {op}(x, x) }}")
+    del proto.graph.node[1].input[:]
+    proto.graph.node[1].input.extend(value if k != left_out else "" for k in range(max(3, left_out + 1)))
+    refused(proto, f"input {left_out} is missing")
+
+
 @pytest.mark.parametrize("policy, scale", [("not_larger", 1.4), ("not_smaller", 2.25)])
 def test_resize_that_keeps_the_aspect_has_one_scale(policy, scale):
     """The scale of the positions is the common one, not the ratio of the rounded sizes."""

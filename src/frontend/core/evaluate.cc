@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "ops/arity.h"
+
 namespace pliant::frontend {
 namespace {
 
@@ -228,10 +230,12 @@ std::optional<std::vector<Known>> evaluate(Conversion& c, const std::string& op,
                                            const std::vector<const Known*>& inputs, size_t outputs) {
   const ops::OpDef* def = ops::find_op(op);
   PLIANT_CHECK(def != nullptr && def->compute) << op << " has no tensor expressions";
+  if (!ops::takes_inputs(*def, inputs.size())) return std::nullopt;
   te::Builder builder(c.ctx());
   Evaluation evaluation(c.ctx());
   std::vector<te::Tensor> tensors;
   for (const Known* k : inputs) {
+    if (k == nullptr && ops::needs_input(*def, tensors.size())) return std::nullopt;
     tensors.push_back(nullptr);
     if (k == nullptr) continue;
     std::vector<Dim> shape;

@@ -71,6 +71,13 @@ constexpr Most kMost[] = {
     {9, " QLinearConv "},
 };
 
+// Operators of any number of inputs, none of which may be left out.
+constexpr std::string_view kAny = " Concat Einsum Max Mean Min SequenceConstruct Sum ";
+
+bool is_among(const Conversion& c, std::string_view ops) {
+  return ops.find(" " + std::string(c.node.op_type) + " ") != std::string_view::npos;
+}
+
 std::optional<std::string_view> missing_attribute(const Conversion& c) {
   for (const Required& r : kRequired)
     if (r.op == c.node.op_type && c.opset < r.before && c.attr(r.attribute) == nullptr) return r.attribute;
@@ -78,9 +85,8 @@ std::optional<std::string_view> missing_attribute(const Conversion& c) {
 }
 
 std::optional<size_t> most_inputs(const Conversion& c) {
-  const std::string word = " " + std::string(c.node.op_type) + " ";
   for (const Most& m : kMost)
-    if (m.ops.find(word) != std::string_view::npos) return m.inputs;
+    if (is_among(c, m.ops)) return m.inputs;
   return std::nullopt;
 }
 
@@ -93,6 +99,9 @@ Status check_signature(const Row& row, const Conversion& c) {
                   "input " + std::to_string(i) + " is missing; the operator needs " + std::to_string(row.required_inputs));
   }
   if (!c.node.domain.empty()) return ok();
+  if (is_among(c, kAny))
+    for (size_t i = 0; i < c.input_count(); ++i)
+      if (!c.has(i)) return c.fail("missing-input", "input " + std::to_string(i) + " is missing; none may be left out");
   size_t given = c.input_count();
   while (given > 0 && !c.has(given - 1)) --given;
   if (auto most = most_inputs(c); most && given > *most)
