@@ -10,11 +10,11 @@
 
 #include <optional>
 
-#include "compile_job.h"
 #include "driver/compile.h"
 #include "executable.h"
 #include "frontend/onnx/import.h"
 #include "gil.h"
+#include "job.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -54,13 +54,21 @@ std::unique_ptr<Executable> compile(nb::bytes model, bool is_path, const Options
   };
   Progress progress;
   if (!show.is_none()) progress = [&](const std::string& stage, double fraction) { show(stage, fraction); };
-  Artifact artifact = run_compile_job(work, model, progress);
+  Artifact artifact = run_job(work, model, progress);
   if (!artifact.ok()) throw CompileError(artifact.error().text());
   return std::make_unique<Executable>(artifact.value().data(), artifact.value().size(), run_threads, memory_limit,
                                       check_memory);
 }
 
 std::string path_of(nb::bytes path) { return {path.c_str(), path.size()}; }
+
+void save(nb::object self, nb::bytes path) {
+  auto work = [exe = nb::cast<const Executable*>(self), to = path_of(path)](const Progress&) -> Artifact {
+    TRY(exe->save(to));
+    return std::vector<std::byte>();
+  };
+  if (Artifact saved = run_job(work, self, nullptr); !saved.ok()) throw PliantError(saved.error().text());
+}
 
 }  // namespace
 }  // namespace pliant::python
@@ -92,7 +100,7 @@ NB_MODULE(_core, m) {
       .def("run", &Executable::run, "names"_a, "arrays"_a, "dtypes"_a, "list_names"_a, "lists"_a, "memory_limit"_a,
            "seed"_a.none())
       .def("cancel", &Executable::cancel)
-      .def("save", [](const Executable& self, nb::bytes path) { self.save(path_of(path)); }, "path"_a);
+      .def("save", &save, "path"_a);
   m.def(
       "compile",
       [](nb::bytes model, bool is_path, const std::string& target, const std::string& precision, int opt_level, int threads,

@@ -290,17 +290,13 @@ Status save_bytes(std::span<const std::byte> bytes, const uint8_t* digest, const
 
 }  // namespace
 
-void Executable::save(const std::string& path) const {
+Status Executable::save(const std::string& path) const {
   const auto info = filled<pliant_model_info>([&](auto* out) { return pliant_describe_model(model_.get(), out); });
   const void* data = memory_.get();
   size_t size = size_;
-  if (!memory_ && pliant_loaded_file(model_.get(), &data, &size) != PLIANT_OK) throw_status(PLIANT_RUN_FAULT, path);
-  Status saved = ok();
-  {
-    GilRelease unlocked;
-    saved = save_bytes({static_cast<const std::byte*>(data), size}, info.digest, path);
-  }
-  if (!saved.ok()) throw PliantError(saved.error().text());
+  if (!memory_ && pliant_loaded_file(model_.get(), &data, &size) != PLIANT_OK)
+    return make_error("file", path, pliant_last_error());
+  return save_bytes({static_cast<const std::byte*>(data), size}, info.digest, path);
 }
 
 }  // namespace pliant::python

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "base/utf8.h"
 #include "runtime/pliant.h"
 
@@ -58,8 +59,8 @@ class Executable {
                      const std::vector<std::string>& list_names, nanobind::list lists, uint64_t memory_limit,
                      std::optional<uint64_t> seed) const;
   void cancel() const { pliant_cancel(model_.get()); }
-  // Writes the artifact that was loaded, whatever its file holds by now, or throws.
-  void save(const std::string& path) const;
+  // Writes the artifact that was loaded, whatever its file holds by now. Needs nothing of Python; looks at the stop flag.
+  Status save(const std::string& path) const;
 
  private:
   struct Free {

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "compile_job.h"
+#include "job.h"
 
 namespace nb = nanobind;
 
@@ -51,7 +51,7 @@ bool is_main_thread() { return PyThread_get_thread_ident() == main_thread; }
 void shut_down() {
   ending.store(true);
   for (int32_t* stop : running()) __atomic_store_n(stop, 1, __ATOMIC_RELAXED);
-  stop_compile_jobs();
+  stop_jobs();
   GilRelease unlocked;
   while (returning.load() != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }

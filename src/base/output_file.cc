@@ -15,11 +15,15 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/stop.h"
+
 namespace pliant {
 namespace {
 
 // How long a pipe is waited for that nobody reads yet.
-constexpr int kPipeTries = 200, kPipeWaitMs = 50;
+constexpr int kPipeTries = 200;
+constexpr int kWaitMs = 50;  // between two looks at the stop flag
+constexpr size_t kPieceBytes = size_t{16} << 20;
 
 Error error_of(const std::string& path, const std::string& what) { return make_error("file", path, what); }
 std::string unwritable(int error) { return std::string("cannot be written: ") + std::strerror(error); }
@@ -114,15 +118,31 @@ int try_folder(const std::string& folder) {
   return 0;
 }
 
-// The errno of what keeps the bytes from being written, or 0.
-int write_all(int file, std::span<const std::byte> bytes) {
+// Until a pipe or terminal takes something, or the stop flag is set. Others take everything at all times.
+void wait_for_room(int file) {
+  pollfd at{file, POLLOUT, 0};
+  do poll_stop();
+  while (::poll(&at, 1, kWaitMs) == 0);
+}
+
+// The errno of what keeps the bytes from being written, or 0. Pieces of `piece` bytes; between them, and while nobody reads
+// from a pipe, it looks at the stop flag.
+int write_all(int file, std::span<const std::byte> bytes, size_t piece) {
   while (!bytes.empty()) {
-    const ssize_t n = write(file, bytes.data(), std::min<size_t>(bytes.size(), size_t{1} << 30));
-    if (n < 0 && errno == EINTR) continue;
+    wait_for_room(file);
+    const ssize_t n = write(file, bytes.data(), std::min(bytes.size(), piece));
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (n < 0) return errno;
     bytes = bytes.subspan(static_cast<size_t>(n));
   }
   return 0;
+}
+
+// What fits into a pipe that has room, so that writing does not wait: for descriptors that others have too, whose mode is
+// not ours to change.
+size_t piece_of_standard_output() {
+  struct stat out{};
+  return fstat(STDOUT_FILENO, &out) == 0 && S_ISREG(out.st_mode) ? kPieceBytes : PIPE_BUF;
 }
 
 bool is_pipe(const std::string& path) {
@@ -130,17 +150,16 @@ bool is_pipe(const std::string& path) {
   return stat(path.c_str(), &at) == 0 && S_ISFIFO(at.st_mode);
 }
 
-// A pipe, terminal or device, open for writing; -1 with errno. A pipe must find its reader within some seconds.
+// A pipe, terminal or device, open for writing without waiting; -1 with errno. A pipe must find its reader within some
+// seconds.
 int open_stream(const std::string& path) {
   const bool waits = is_pipe(path);
   for (int tries = 0;; ++tries) {
     const int file = open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (file >= 0) {
-      fcntl(file, F_SETFL, fcntl(file, F_GETFL) & ~O_NONBLOCK);
-      return file;
-    }
+    if (file >= 0) return file;
     if (errno != ENXIO || !waits || tries == kPipeTries) return -1;
-    ::poll(nullptr, 0, kPipeWaitMs);
+    poll_stop();
+    ::poll(nullptr, 0, kWaitMs);
   }
 }
 
@@ -203,7 +222,7 @@ Status OutputFile::begin() {
 
 Status OutputFile::append(std::span<const std::byte> bytes) {
   TRY(begin());
-  const int error = write_all(file_, bytes);
+  const int error = write_all(file_, bytes, kind_ == Kind::StandardOutput ? piece_of_standard_output() : kPieceBytes);
   if (error == 0) return ok();
   discard();
   return failed(error);
@@ -219,6 +238,7 @@ Status OutputFile::put_in_place() {
     if (fchmod(file_, before.st_mode & 07777) != 0) return failed(errno);
   }
   if (fsync(file_) != 0 && errno != EINVAL && errno != EROFS) return failed(errno);
+  poll_stop();
   if (temporary_.empty()) {
     const std::string self = "/proc/self/fd/" + std::to_string(file_);
     auto link_to = [&](const std::string& name) {

@@ -13,7 +13,8 @@ namespace pliant {
 // Links are followed. A regular file is written beside its place, where the file system can without a name, else under one
 // of its own, and put there when its bytes are on the disk, with the permissions of the file that was there. Into a pipe, a
 // terminal or a device such as /dev/null the bytes go as they are, into standard output by the name "-". Folders, disks and
-// sockets are refused. What is not finished leaves nothing behind.
+// sockets are refused. What is not finished leaves nothing behind. append() and finish() look at the thread's stop flag
+// (base/stop.h), also while nobody takes the bytes, and throw Stopped.
 class OutputFile {
  public:
   // Finds out what can be known before the bytes are: the place is writable. Changes nothing.

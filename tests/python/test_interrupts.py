@@ -1,4 +1,5 @@
-"""Ctrl-C in a compilation: within a second, whatever the compiler is doing."""
+"""Ctrl-C in a compilation, and in writing what came out: within a second, whatever goes on."""
+import os
 import signal
 import subprocess
 import sys
@@ -6,6 +7,9 @@ import textwrap
 import time
 
 import pytest
+
+import models
+import pliant
 
 SCRIPT = """
     import signal, sys, threading, time
@@ -39,3 +43,44 @@ def test_a_compilation_ends(delay, level, progress):
     assert first.startswith("interrupted") and name == "x"
     assert float(first.split()[1]) < 1, first
     assert time.monotonic() - begin < 60
+
+
+SAVE = """
+    import os, pty, signal, sys, threading, time, pliant
+    exe, folder, to = pliant.load(sys.argv[1]), sys.argv[2], sys.argv[3]
+    if to == "terminal":
+        first, second = pty.openpty()  # of which nobody reads
+        to = os.ttyname(second)
+    if to == "pipe with a reader":
+        to = os.path.join(folder, "pipe")
+        reader = os.open(to, os.O_RDONLY | os.O_NONBLOCK)
+    if to == "-":
+        reader, writer = os.pipe()
+        os.dup2(writer, 1)
+    def interrupt():
+        time.sleep(0.5)
+        global sent
+        sent = time.monotonic()
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+    threading.Thread(target=interrupt).start()
+    try:
+        exe.save(to)
+    except KeyboardInterrupt:
+        print("interrupted", time.monotonic() - sent, file=sys.stderr)
+    exe.save(os.path.join(folder, "later"))
+"""
+
+
+@pytest.mark.parametrize("to", ["terminal", "pipe", "pipe with a reader", "-"])
+def test_saving_to_where_nobody_reads_ends(to, tmp_path):
+    g = models.Graph()
+    g("MatMul", "x", g.weight(300, 300), name="y")  # more than a pipe holds
+    model = g.model([("x", models.F32, ["n", 300])], [("y", models.F32, ["n", 300])])
+    pliant.compile(model, progress=False).save(tmp_path / "model")
+    os.mkfifo(tmp_path / "pipe")
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(SAVE), tmp_path / "model", tmp_path,
+                           tmp_path / "pipe" if to == "pipe" else to], stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    word, seconds = done.stderr.split()
+    assert word == "interrupted" and float(seconds) < 1, done.stderr
+    assert (tmp_path / "later").read_bytes() == (tmp_path / "model").read_bytes()

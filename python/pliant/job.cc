@@ -1,4 +1,4 @@
-#include "compile_job.h"
+#include "job.h"
 
 #include <pthread.h>
 
@@ -125,7 +125,7 @@ void show(Job& job, const Progress& progress) {
 
 }  // namespace
 
-Artifact run_compile_job(std::function<Artifact(const Progress&)> work, nb::object keep, const Progress& progress) {
+Artifact run_job(std::function<Artifact(const Progress&)> work, nb::object keep, const Progress& progress) {
   join_finished();
   if (is_shutting_down()) {
     const GilRelease unlocked;  // where threads other than the main one end
@@ -158,7 +158,7 @@ Artifact run_compile_job(std::function<Artifact(const Progress&)> work, nb::obje
   return std::move(*job->result);
 }
 
-void stop_compile_jobs() {
+void stop_jobs() {
   const std::vector<std::shared_ptr<Job>> all(jobs().begin(), jobs().end());
   for (const auto& job : all) job->stop.store(true);
   {
