@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/stop.h"
+#include "expr/indices.h"
 #include "expr/interner.h"
 
 namespace pliant::expr {
@@ -102,11 +103,19 @@ Dim Context::constant(int64_t v) {
   return Interner::dim(*this, {{Interner::monomial(*this, {}), v}});
 }
 
+namespace {
+
+IndexKey key_of(const SymbolInfo& info) { return {info.name, info.hi, info.upper ? info.upper->node() : nullptr}; }
+
+}  // namespace
+
 Dim Context::symbol(SymbolInfo info) {
   if (info.name.empty()) info.name = "s";
   const Atom* atom = nullptr;
   {
     std::lock_guard lock(impl_->mutex);
+    if (info.origin.kind == Origin::Kind::LoopIndex)
+      impl_->indices[key_of(info)].push_back(static_cast<SymbolId>(impl_->symbols.size()));
     if (impl_->names.count(info.name) != 0) {
       const std::string base = info.name;
       uint32_t& suffix = impl_->next_suffix[base];
@@ -148,6 +157,12 @@ std::optional<SymbolId> Context::find_symbol(std::string_view name) const {
   auto it = impl_->names.find(std::string(name));
   if (it == impl_->names.end()) return std::nullopt;
   return it->second;
+}
+
+std::vector<SymbolId> find_indices(Context& ctx, const SymbolInfo& like) {
+  std::lock_guard lock(ctx.impl().mutex);
+  auto it = ctx.impl().indices.find(key_of(like));
+  return it == ctx.impl().indices.end() ? std::vector<SymbolId>{} : it->second;
 }
 
 const SymbolInfo& Context::info(SymbolId id) const {

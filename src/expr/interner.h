@@ -44,6 +44,19 @@ struct Interner {
   static Dim dim_of(Context& ctx, const Atom* atom);
 };
 
+// What a loop index was asked for by.
+struct IndexKey {
+  std::string name;
+  int64_t hi;
+  const DimNode* upper;  // null: none
+  bool operator==(const IndexKey&) const = default;
+};
+struct IndexHash {
+  size_t operator()(const IndexKey& k) const {
+    return mix(mix(std::hash<std::string>()(k.name), static_cast<size_t>(k.hi)), std::hash<const void*>()(k.upper));
+  }
+};
+
 struct Context::Impl {
   // Guards the arenas, the tables and the symbols. Nodes never move, and are immutable once published.
   std::mutex mutex;
@@ -59,6 +72,7 @@ struct Context::Impl {
   std::vector<Dim> symbol_dims;
   std::unordered_map<std::string, SymbolId> names;
   std::unordered_map<std::string, uint32_t> next_suffix;
+  std::unordered_map<IndexKey, std::vector<SymbolId>, IndexHash> indices;
   TensorId next_tensor = 0;
 
   // Memo tables are emptied when facts about symbols change.

@@ -1,8 +1,9 @@
+#include "loop/verify.h"
+
 #include <map>
 #include <set>
 #include <utility>
 
-#include "loop/loop.h"
 #include "loop/walk.h"
 
 namespace pliant::loop {
@@ -10,7 +11,7 @@ namespace {
 
 class Verifier {
  public:
-  Verifier(const Function& f, expr::Context& ctx) : f_(f), ctx_(ctx) {}
+  Verifier(const Function& f, expr::Context& ctx, bool looks_inside) : f_(f), ctx_(ctx), looks_inside_(looks_inside) {}
 
   Status run() {
     for_each(f_.body, [&](const Stmt& s) {
@@ -58,6 +59,7 @@ class Verifier {
 
   void dim(Dim d) { scalar(expr::make_index(d)); }
   void scalar(Scalar s) {
+    if (!looks_inside_) return;
     for (SymbolId id : expr::symbols_of(s))
       if (loop_vars_.count(id) && !active_.count(id)) report("variable " + ctx_.info(id).name + " is read outside its loop");
     for (Scalar l : expr::loads_of(s)) access(l->tensor, l->index.size(), l.dtype(), "load");
@@ -159,6 +161,7 @@ class Verifier {
   }
 
   void bounded(const Stmt& s) {
+    if (!looks_inside_) return;
     const auto& upper = ctx_.info(s.var).upper;
     if (upper && ctx_.less_equal(s.extent - 1, *upper) == expr::Tri::No)
       report("loop " + ctx_.info(s.var).name + " runs past the bound that is known of its variable");
@@ -173,6 +176,7 @@ class Verifier {
 
   const Function& f_;
   expr::Context& ctx_;
+  const bool looks_inside_;
   Error error_;
   std::set<SymbolId> loop_vars_, active_;
   bool in_vector_ = false;
@@ -181,6 +185,7 @@ class Verifier {
 
 }  // namespace
 
-Status verify(const Function& f, expr::Context& ctx) { return Verifier(f, ctx).run(); }
+Status verify(const Function& f, expr::Context& ctx) { return Verifier(f, ctx, true).run(); }
+Status verify_statements(const Function& f, expr::Context& ctx) { return Verifier(f, ctx, false).run(); }
 
 }  // namespace pliant::loop

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "expr/indices.h"
 #include "loop/lexer.h"
+#include "loop/verify.h"
 
 namespace pliant::schedule {
 
@@ -14,7 +16,28 @@ Edit::Edit(Schedule& s, std::string line)
       schedule_(s),
       line_(std::move(line)),
       vars_(s.vars_),
-      buffers_(s.buffers_) {}
+      buffers_(s.buffers_),
+      body_(s.function_.body),
+      padded_(s.padded_),
+      even_tiles_(s.even_tiles_) {}
+
+Edit::~Edit() {
+  if (committed_) return;
+  schedule_.function_.body = std::move(body_);
+  if (params_) schedule_.function_.params = std::move(*params_);
+  padded = std::move(padded_);
+  even_tiles = std::move(even_tiles_);
+  vars_.undo();
+  buffers_.undo();
+  for (SymbolId s : made_) schedule_.used_.erase(s);
+}
+
+void Edit::set_body(StmtPtr body) { schedule_.function_.body = std::move(body); }
+
+std::vector<Buffer>& Edit::params_to_change() {
+  if (!params_) params_ = function.params;
+  return schedule_.function_.params;
+}
 
 Error Edit::refuse(const std::string& why) const {
   return make_error("schedule", "kernel \"" + function.name + "\": `" + line_ + "`", why);
@@ -22,7 +45,7 @@ Error Edit::refuse(const std::string& why) const {
 
 Result<StmtPtr> Edit::find_loop(std::string_view name) const {
   std::optional<SymbolId> var;
-  if (auto it = vars_.find(name); it != vars_.end()) {
+  if (auto it = vars_.map().find(name); it != vars_.map().end()) {
     var = it->second;
   } else {
     var = ctx.find_symbol(name);
@@ -48,8 +71,8 @@ Result<StmtPtr> Edit::find_loop(std::string_view name) const {
 }
 
 Result<Buffer> Edit::find_buffer(std::string_view name) const {
-  auto it = buffers_.find(name);
-  const Buffer* b = it == buffers_.end() ? nullptr : loop::find_buffer(function, it->second);
+  auto it = buffers_.map().find(name);
+  const Buffer* b = it == buffers_.map().end() ? nullptr : loop::find_buffer(function, it->second);
   if (b) return *b;
   return refuse("there is no buffer " + std::string(name));
 }
@@ -66,7 +89,7 @@ StmtPtr Edit::alloc_of(BufferId id) const {
 }
 
 std::string Edit::name_of(SymbolId var) const {
-  for (auto& [name, id] : vars_)
+  for (auto& [name, id] : vars_.map())
     if (id == var) return name;
   return ctx.info(var).name;
 }
@@ -89,61 +112,51 @@ std::string Edit::free_name(const std::string& base, const std::function<bool(co
     if (std::string name = stem + "." + std::to_string(k); !taken(name)) return name;
 }
 
-std::set<SymbolId> Edit::used_symbols() const {
-  std::set<SymbolId> used = made_;
-  for (SymbolId s : loop::free_symbols(function)) used.insert(s);
-  loop::for_each(function.body, [&](const Stmt& s) {
-    if (s.kind == StmtKind::For) used.insert(s.var);
-  });
-  return used;
-}
-
-// Symbols are taken from the Context where it already has one of this name with the same facts that this function does not
-// use: then a replay gives the same function, and the Context does not grow with every kernel.
+// Symbols are taken from the Context where it already has one of this name with the same facts that this schedule has not
+// used: then a replay gives the same function, and the Context does not grow with every kernel.
 Dim Edit::make_index(const std::string& name, Dim extent, int64_t hi) {
   expr::SymbolInfo info;
+  info.name = name;
   info.hi = extent.is_const() ? extent.const_value() - 1 : hi;
   if (info.hi == expr::kNoLimit) info.upper = extent - 1;
   if (info.hi < 0) info.hi = 0;
   info.origin.kind = expr::Origin::Kind::LoopIndex;
-  std::set<SymbolId> used = used_symbols();
-  for (int k = 0;; ++k) {
-    info.name = k ? name + "_" + std::to_string(k) : name;
-    auto known = ctx.find_symbol(info.name);
-    Dim index;
-    if (known) {
-      const expr::SymbolInfo& have = ctx.info(*known);
-      bool same = have.origin.kind == info.origin.kind && have.lo == 0 && have.hi == info.hi && have.upper == info.upper &&
-                  have.multiple_of == 1;
-      if (!same || used.count(*known)) continue;
-      index = ctx.symbol_dim(*known);
-    } else {
-      index = ctx.symbol(info);
-    }
-    made_.insert(*index.as_symbol());
-    return index;
+  auto take = [&](SymbolId s) {
+    if (!schedule_.used_.insert(s).second) return false;
+    made_.push_back(s);
+    return true;
+  };
+  for (SymbolId s : expr::find_indices(ctx, info)) {
+    const expr::SymbolInfo& have = ctx.info(s);
+    const bool same = have.lo == 0 && have.hi == info.hi && have.upper == info.upper && have.multiple_of == 1;
+    if (same && take(s)) return ctx.symbol_dim(s);
   }
+  const Dim index = ctx.symbol(std::move(info));
+  take(*index.as_symbol());
+  return index;
 }
 
 Result<Dim> Edit::new_index(std::string_view name, Dim extent, int64_t hi) {
   std::string n(name);
-  if (vars_.count(n)) return refuse("there already is a loop " + n);
+  if (vars_.map().count(n)) return refuse("there already is a loop " + n);
   Dim index = make_index(n, extent, hi);
-  vars_[n] = *index.as_symbol();
+  vars_.set(n, *index.as_symbol());
   return index;
 }
 
 Dim Edit::derived_index(const std::string& base, Dim extent, int64_t hi) {
-  std::string name = free_name(base, [&](const std::string& n) { return vars_.count(n) > 0; });
+  std::string name = free_name(base, [&](const std::string& n) { return vars_.map().count(n) > 0; });
   Dim index = make_index(name, extent, hi);
-  vars_[name] = *index.as_symbol();
+  vars_.set(name, *index.as_symbol());
   return index;
 }
 
 Result<BufferId> Edit::new_buffer(std::string_view name) {
   std::string n(name);
-  if (buffers_.count(n)) return refuse("there already is a buffer " + n);
-  return buffers_[n] = ctx.fresh_tensor();
+  if (buffers_.map().count(n)) return refuse("there already is a buffer " + n);
+  const BufferId id = ctx.fresh_tensor();
+  buffers_.set(n, id);
+  return id;
 }
 
 void Edit::copy_facts(SymbolId var, Dim fresh, const expr::DimMap& renamed) {
@@ -167,7 +180,7 @@ Dim Edit::copy_index(SymbolId var, Dim extent) {
 Dim Edit::rename(SymbolId var, Dim extent) {
   std::string name = name_of(var);
   Dim index = make_index(name, extent, expr::kNoLimit);
-  vars_[name] = *index.as_symbol();
+  vars_.set(name, *index.as_symbol());
   copy_facts(var, index, {{var, index}});
   return index;
 }
@@ -196,8 +209,9 @@ StmtPtr Edit::copy(const StmtPtr& root) {
     }
     if (s.alloc) {
       Buffer b = *s.alloc;
-      b.name = free_name(b.name, [&](const std::string& n) { return buffers_.count(n) > 0; });
-      b.id = buffers_[b.name] = ctx.fresh_tensor();
+      b.name = free_name(b.name, [&](const std::string& n) { return buffers_.map().count(n) > 0; });
+      b.id = ctx.fresh_tensor();
+      buffers_.set(b.name, b.id);
       fresh[s.alloc->id] = std::move(b);
     }
   });
@@ -222,8 +236,8 @@ void Edit::replace(const StmtPtr& old, StmtPtr now) {
     for (const StmtPtr& child : s->body) body.push_back(self(self, child));
     return loop::with_body(s, std::move(body));
   };
-  function.body = visit(visit, function.body);
-  if (!function.body) function.body = loop::make_block({});
+  StmtPtr body = visit(visit, function.body);
+  set_body(body ? body : loop::make_block({}));
 }
 
 std::vector<StmtPtr> Edit::enclosing(const StmtPtr& target) const {
@@ -249,6 +263,7 @@ Extents Edit::enclosing_loops(const StmtPtr& s) const {
 
 // What is known of a loop stays only while it speaks of symbols that have values there.
 void Edit::drop_stale_facts() {
+  if (padded.empty() && even_tiles.empty()) return;
   std::set<SymbolId> known, bound;
   for (SymbolId s : loop::free_symbols(function)) known.insert(s);
   auto speaks_of_known = [&](Dim d) {
@@ -272,13 +287,7 @@ void Edit::drop_stale_facts() {
   std::erase_if(padded, [&](auto& p) { return !bound.count(p.first); });
 }
 
-Status Edit::commit() {
-  auto verified = loop::verify(function, ctx);
-  if (!verified.ok()) {
-    // A primitive checks all that it can break, except that annotations may come in an order that does not fit.
-    return refuse("the result would be malformed: " + verified.error().diagnostics[0].message);
-  }
-  TRY(check_instructions(*this));
+void Edit::drop_stale_names() {
   std::set<SymbolId> bound;
   std::set<BufferId> declared;
   for (const Buffer& b : function.params) declared.insert(b.id);
@@ -286,15 +295,22 @@ Status Edit::commit() {
     if (s.kind == StmtKind::For) bound.insert(s.var);
     if (s.alloc) declared.insert(s.alloc->id);
   });
-  std::erase_if(vars_, [&](auto& v) { return !bound.count(v.second); });
-  std::erase_if(buffers_, [&](auto& b) { return !declared.count(b.second); });
+  std::erase_if(schedule_.vars_, [&](auto& v) { return !bound.count(v.second); });
+  std::erase_if(schedule_.buffers_, [&](auto& b) { return !declared.count(b.second); });
+}
+
+Status Edit::commit() {
+  const bool whole = schedule_.each_ == Verify::Whole;
+  const Status verified = whole ? loop::verify(function, ctx) : loop::verify_statements(function, ctx);
+  if (!verified.ok()) {
+    // A primitive checks all that it can break, except that annotations may come in an order that does not fit.
+    return refuse("the result would be malformed: " + verified.error().diagnostics[0].message);
+  }
+  TRY(check_instructions(*this));
   drop_stale_facts();
-  schedule_.function_ = std::move(function);
-  schedule_.padded_ = std::move(padded);
-  schedule_.even_tiles_ = std::move(even_tiles);
-  schedule_.vars_ = std::move(vars_);
-  schedule_.buffers_ = std::move(buffers_);
+  drop_stale_names();
   schedule_.trace_ += line_ + "\n";
+  committed_ = true;
   return ok();
 }
 

@@ -1,5 +1,5 @@
-// One primitive at work: a draft of the schedule's state that `commit` makes real, so that a refused primitive changes
-// nothing.
+// One primitive at work on the schedule's state. Unless `commit` is reached, all that it changed is put back, so that a
+// refused primitive changes nothing.
 #pragma once
 #include <set>
 
@@ -20,15 +20,45 @@ using loop::StoreKind;
 // The loops, outermost first, with their extents.
 using Extents = std::vector<std::pair<SymbolId, Dim>>;
 
+// A map of the schedule's with the entries that were changed.
+template <class Map>
+class Journal {
+ public:
+  explicit Journal(Map& map) : map_(map) {}
+  const Map& map() const { return map_; }
+  void set(const std::string& key, typename Map::mapped_type value) {
+    auto [at, added] = map_.try_emplace(key, value);
+    before_.emplace_back(key, added ? std::nullopt : std::optional(at->second));
+    at->second = value;
+  }
+  void undo() {
+    for (; !before_.empty(); before_.pop_back())
+      if (const auto& [key, value] = before_.back(); value)
+        map_[key] = *value;
+      else
+        map_.erase(key);
+  }
+
+ private:
+  Map& map_;
+  std::vector<std::pair<std::string, std::optional<typename Map::mapped_type>>> before_;
+};
+
 class Edit {
  public:
   // `line`: the primitive as the trace records it.
   Edit(Schedule& s, std::string line);
+  Edit(const Edit&) = delete;
+  Edit& operator=(const Edit&) = delete;
+  ~Edit();
 
   expr::Context& ctx;
-  loop::Function function;
-  std::map<SymbolId, Dim> padded;
-  std::vector<EvenTile> even_tiles;
+  const loop::Function& function;
+  std::map<SymbolId, Dim>& padded;
+  std::vector<EvenTile>& even_tiles;
+
+  void set_body(StmtPtr body);
+  std::vector<Buffer>& params_to_change();
 
   Error refuse(const std::string& why) const;
   Result<StmtPtr> find_loop(std::string_view name) const;
@@ -68,14 +98,20 @@ class Edit {
   friend class Schedule;
   std::string free_name(const std::string& base, const std::function<bool(const std::string&)>& taken) const;
   Dim make_index(const std::string& name, Dim extent, int64_t hi);
-  std::set<SymbolId> used_symbols() const;
   void drop_stale_facts();
+  void drop_stale_names();
 
   Schedule& schedule_;
   std::string line_;
-  std::map<std::string, SymbolId, std::less<>> vars_;
-  std::map<std::string, BufferId, std::less<>> buffers_;
-  std::set<SymbolId> made_;
+  Journal<std::map<std::string, SymbolId, std::less<>>> vars_;
+  Journal<std::map<std::string, BufferId, std::less<>>> buffers_;
+  std::vector<SymbolId> made_;
+  // As they were before.
+  StmtPtr body_;
+  std::optional<std::vector<Buffer>> params_;
+  std::map<SymbolId, Dim> padded_;
+  std::vector<EvenTile> even_tiles_;
+  bool committed_ = false;
 };
 
 // Refuses unless loop `in` is all that loop `out` holds and the two may run as one.

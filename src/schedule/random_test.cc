@@ -273,11 +273,14 @@ TEST(ScheduleRandom, LegalTracesKeepTheMeaning) {
     ASSERT_TRUE(f.ok()) << f.error().text() << "\n" << text;
     ASSERT_TRUE(loop::verify(f.value(), ctx).ok()) << text;
     Schedule s(f.value(), ctx);
+    expr::Context quick_ctx;
+    Schedule quick(loop::parse(text, quick_ctx).take(), quick_ctx, Verify::Statements);
     std::vector<std::string> recipe = g.recipe();
     for (size_t k = 0; k < recipe.size() + 25; ++k) {
       std::string line = k < recipe.size() ? recipe[k] : g.step(s), before = loop::print(s.function(), ctx);
       if (before.size() > 20000) break;
       auto r = s.replay(line);
+      ASSERT_EQ(quick.replay(line).ok(), r.ok()) << "verified less: " << line << "\n" << s.trace();
       if (r.ok()) {
         ++applied[line.substr(0, line.find(' '))];
       } else {
@@ -285,6 +288,8 @@ TEST(ScheduleRandom, LegalTracesKeepTheMeaning) {
         ASSERT_EQ(loop::print(s.function(), ctx), before) << "a refused primitive changed the function: " << line;
       }
     }
+    ASSERT_EQ(quick.trace(), s.trace());
+    ASSERT_TRUE(quick.verify().ok());
     std::string result = loop::print(s.function(), ctx);
     std::string fault = fault_of(f.value(), s, seed);
     ASSERT_EQ(fault, "") << "seed " << seed << "\n" << text << "\n" << s.trace() << "\n" << result;

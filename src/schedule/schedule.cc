@@ -23,7 +23,7 @@ std::string unused(const Map& map, const std::string& base) {
 
 }  // namespace
 
-Schedule::Schedule(loop::Function f, expr::Context& ctx) : function_(std::move(f)), ctx_(ctx) {
+Schedule::Schedule(loop::Function f, expr::Context& ctx, Verify each) : function_(std::move(f)), ctx_(ctx), each_(each) {
   for (const Buffer& b : function_.params) buffers_[unused(buffers_, b.name)] = b.id;
   std::set<SymbolId> seen;
   std::set<BufferId> declared;
@@ -42,6 +42,8 @@ Schedule::Schedule(loop::Function f, expr::Context& ctx) : function_(std::move(f
     return loop::with_body(now, std::move(body));
   };
   function_.body = visit(visit, function_.body);
+  for (SymbolId s : loop::free_symbols(function_)) used_.insert(s);
+  used_.insert(seen.begin(), seen.end());
 }
 
 std::vector<LoopInfo> Schedule::loops() const {

@@ -70,14 +70,20 @@ struct Repack {
 // What `specialize` makes of the loops that become constant.
 enum class Constant : uint8_t { Keep, Unroll, Vectorize };
 
+// What is verified after each primitive: the whole function, or just its statements, which is where primitives that are
+// legal alone may not go together. The whole is then verified by `verify`, at the end of a trace.
+enum class Verify : uint8_t { Whole, Statements };
+
 class Schedule {
  public:
-  Schedule(loop::Function f, expr::Context& ctx);
+  Schedule(loop::Function f, expr::Context& ctx, Verify each = Verify::Whole);
 
   const loop::Function& function() const { return function_; }
   expr::Context& ctx() const { return ctx_; }
   // The lines of the primitives applied so far, each ending in a newline.
   const std::string& trace() const { return trace_; }
+  // An error where some primitive broke the function.
+  Status verify() const { return loop::verify(function_, ctx_); }
   // The changes of layout so far, in order.
   const std::vector<Repack>& repacks() const { return repacks_; }
   // Applies each line of `trace`; blank lines and those that start with `#` are skipped. Stops at the first that is refused.
@@ -170,6 +176,7 @@ class Schedule {
   friend class Edit;
   loop::Function function_;
   expr::Context& ctx_;
+  Verify each_;
   std::string trace_;
   std::map<std::string, SymbolId, std::less<>> vars_;           // loop names
   std::map<std::string, loop::BufferId, std::less<>> buffers_;  // buffer names
@@ -177,6 +184,7 @@ class Schedule {
   std::vector<EvenTile> even_tiles_;
   std::vector<Repack> repacks_;
   std::set<loop::BufferId> merged_;  // buffers whose axes `collapse` merged
+  std::set<SymbolId> used_;          // symbols that the function has, or had after some primitive
 };
 
 }  // namespace pliant::schedule

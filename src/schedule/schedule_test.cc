@@ -48,6 +48,17 @@ class Scheduled {
   Schedule s;
 };
 
+TEST(Schedule, ARefusedPrimitiveLeavesNamesFree) {
+  Scheduled k(kMatmul);
+  const std::string before = k.text();
+  EXPECT_EQ(k.apply("vectorize p 8 -> v j t"), "there already is a loop j");
+  // Found out when the axes of %a and %c are merged.
+  EXPECT_EQ(k.apply("collapse i j -> v"), "%bias is not walked through in even steps");
+  EXPECT_EQ(k.text(), before);
+  EXPECT_EQ(k.apply("split p 8 -> v l"), "");
+  EXPECT_EQ(k.s.trace(), "split p 8 -> v l\n");
+}
+
 TEST(Schedule, RegisterTilesOfEveryHeight) {
   Scheduled k(kMatmul);
   EXPECT_EQ(k.apply(R"(

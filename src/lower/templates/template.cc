@@ -38,8 +38,9 @@ Result<LoweredKernel> schedule_kernel(const Problem& p, const Template& t, Work 
   PLIANT_CHECK(space) << "template " << t.name << " does not fit " << work.function.name;
   Point point;
   for (const Knob& k : *space) point.push_back(k.domain.front());
-  schedule::Schedule s(work.function, ctx);
+  schedule::Schedule s(work.function, ctx, schedule::Verify::Statements);
   TRY(t.apply(s, point));
+  TRY(s.verify());
   LoweredKernel k;
   if (p.options.derivations) k.derivation = derivation_of(t, *space, point, work, s.trace(), ctx);
   k.function = loop::flatten(s.function(), ctx);

@@ -58,12 +58,12 @@ class Collapse {
 
   // Merges the axes in the whole function.
   void merge_axes() {
-    for (Buffer& b : e_.function.params) merge(b);
+    for (Buffer& b : e_.params_to_change()) merge(b);
     const StmtPtr merged = loop::substitute(e_.function.body, {}, [&](Scalar l) {
       const auto at = axes_.find(l->tensor);
       return at == axes_.end() ? l : expr::make_load(e_.ctx, l->tensor, l.dtype(), merged_index(l->tensor, l->index));
     });
-    e_.function.body = loop::rewrite(merged, [&](const StmtPtr& s) -> StmtPtr {
+    e_.set_body(loop::rewrite(merged, [&](const StmtPtr& s) -> StmtPtr {
       if (s->kind == StmtKind::Store && axes_.count(s->buffer)) {
         Stmt copy = *s;
         copy.index = merged_index(s->buffer, s->index);
@@ -73,7 +73,7 @@ class Collapse {
       Buffer b = *s->alloc;
       merge(b);
       return loop::make_alloc(std::move(b), s->body[0]);
-    });
+    }));
   }
 
   // After merge_axes: whether f can stand for both loops.

@@ -33,15 +33,15 @@ Status Schedule::repack(std::string_view param, int64_t dim, int64_t factor, con
   now.name = name;
   now.strides.clear();
   now.shape = laid_out(old.shape, expr::ceildiv(old.shape[at], factor), e.ctx.constant(factor));
-  auto position =
-      std::find_if(e.function.params.begin(), e.function.params.end(), [&](const Buffer& b) { return b.id == old.id; });
-  Repack record{static_cast<size_t>(position - e.function.params.begin()), dim, factor, order};
+  std::vector<Buffer>& params = e.params_to_change();
+  auto position = std::find_if(params.begin(), params.end(), [&](const Buffer& b) { return b.id == old.id; });
+  Repack record{static_cast<size_t>(position - params.begin()), dim, factor, order};
   *position = now;
-  e.function.body = loop::substitute(e.function.body, {}, [&](Scalar l) {
+  e.set_body(loop::substitute(e.function.body, {}, [&](Scalar l) {
     if (l->tensor != old.id) return l;
     Dim i = l->index[at];
     return expr::make_load(e.ctx, now.id, l.dtype(), laid_out(l->index, expr::floordiv(i, factor), expr::mod(i, factor)));
-  });
+  }));
   TRY(e.commit());
   repacks_.push_back(std::move(record));
   return ok();

@@ -81,7 +81,7 @@ Status Schedule::specialize(std::string_view name, std::string_view at, Constant
   if (home) {
     e.replace(home, loop::make_for(home->var, home->extent, home->for_kind, chain));
   } else {
-    e.function.body = chain;
+    e.set_body(chain);
   }
   return e.commit();
 }
