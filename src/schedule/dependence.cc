@@ -22,16 +22,33 @@ std::vector<Access> accesses_of(const StmtPtr& root) {
 
 namespace {
 
+const expr::Atom* single_atom(Dim d) {
+  if (d->terms.size() != 1 || d->terms[0].second != 1) return nullptr;
+  auto& factors = d->terms[0].first->factors;
+  return factors.size() == 1 && factors[0].second == 1 ? factors[0].first : nullptr;
+}
+
 bool uses_any(Dim d, const Extents& vary) {
   return std::any_of(vary.begin(), vary.end(), [&](auto& v) { return expr::uses_symbol(d, v.first); });
 }
 
+// An operand of the min that `extent` is, which no loop of `vary` changes.
+std::optional<Dim> fixed_limit(Dim extent, const Extents& vary) {
+  const expr::Atom* a = single_atom(extent);
+  if (!a || a->kind != expr::AtomKind::Min) return std::nullopt;
+  const auto fixed = std::find_if(a->args.begin(), a->args.end(), [&](Dim d) { return !uses_any(d, vary); });
+  return fixed == a->args.end() ? std::nullopt : std::optional(*fixed);
+}
+
 // `d` with `v` replaced by its value at one end of [0, extent).
-Dim at_end(Dim d, Dim coefficient, SymbolId v, Dim extent, bool want_low, Ends ends, expr::Context& ctx) {
+Dim at_end(Dim d, Dim coefficient, SymbolId v, Dim extent, const Extents& vary, bool want_low, Ends ends,
+           expr::Context& ctx) {
   bool positive = ctx.proves_less_equal(ctx.constant(0), coefficient);
   if (positive == want_low) return expr::substitute(d, {{v, ctx.constant(0)}});
   int64_t highest = ctx.range(extent).hi;
   bool constant = ends == Ends::Constant && highest > 0 && highest < INT64_MAX;
+  if (ends == Ends::Constant && uses_any(extent, vary))
+    if (const auto limit = fixed_limit(extent, vary)) return expr::substitute(d, {{v, *limit - 1}});
   return expr::substitute(d, {{v, constant ? ctx.constant(highest - 1) : extent - 1}});
 }
 
@@ -63,7 +80,7 @@ std::optional<Dim> end_of(Dim d, const Extents& vary, bool want_low, Ends ends, 
     auto c = expr::coefficient_of(d, v->first);
     if (!c || uses_any(*c, vary)) continue;
     bool signed_known = ctx.proves_less_equal(ctx.constant(0), *c) || ctx.proves_less_equal(*c, ctx.constant(0));
-    if (signed_known) d = at_end(d, *c, v->first, v->second, want_low, ends, ctx);
+    if (signed_known) d = at_end(d, *c, v->first, v->second, vary, want_low, ends, ctx);
   }
   if (!uses_any(d, vary)) return d;
   Dim sum = ctx.constant(0);
@@ -93,12 +110,6 @@ std::optional<Bounds> bounds_of(Dim d, const Extents& vary, expr::Context& ctx, 
 }
 
 namespace {
-
-const expr::Atom* single_atom(Dim d) {
-  if (d->terms.size() != 1 || d->terms[0].second != 1) return nullptr;
-  auto& factors = d->terms[0].first->factors;
-  return factors.size() == 1 && factors[0].second == 1 ? factors[0].first : nullptr;
-}
 
 // Pairs of Dims that are equal when the elements are: one a dimension, and x where floordiv(x, n) and mod(x, n) are among
 // them.

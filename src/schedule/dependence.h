@@ -19,7 +19,8 @@ std::vector<Access> accesses_of(const StmtPtr& s);
 struct Bounds {
   Dim lo, hi;
 };
-// How the last index of a loop is taken: as extent - 1, exact, or as a constant where the Context knows one.
+// How the last index of a loop is taken: as extent - 1, exact, or as a constant where the Context knows one and as C - 1
+// where the extent is min(C, …) and just the other operand varies.
 enum class Ends : uint8_t { Exact, Constant };
 // The least and greatest value of `d` while the loops of `vary` run, as Dims over the other symbols.
 std::optional<Bounds> bounds_of(Dim d, const Extents& vary, expr::Context& ctx, Ends ends = Ends::Exact);

@@ -314,6 +314,15 @@ Status Edit::commit() {
   return ok();
 }
 
+Status check_known(const Edit& e, Dim size) {
+  const std::vector<SymbolId> known = loop::free_symbols(e.function);
+  for (SymbolId s : expr::symbols_of(size))
+    if (std::find(known.begin(), known.end(), s) == known.end())
+      return e.refuse(e.ctx.info(s).name + " is no symbol of the kernel");
+  if (!expr::loads_of(expr::make_index(size)).empty()) return e.refuse("the size reads memory");
+  return ok();
+}
+
 std::string trace_line(const std::vector<std::string>& words) {
   std::string line;
   for (const std::string& w : words) line += (line.empty() ? "" : " ") + w;

@@ -114,6 +114,8 @@ class Edit {
   bool committed_ = false;
 };
 
+// Refuses a size that is not over the kernel's symbols alone.
+Status check_known(const Edit& e, Dim size);
 // Refuses unless loop `in` is all that loop `out` holds and the two may run as one.
 Status check_fusable(const Edit& e, const StmtPtr& out, const StmtPtr& in);
 // Refuses where a nest is no longer the instruction that it was made.

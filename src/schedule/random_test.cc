@@ -82,13 +82,16 @@ class Generator {
     std::string m = size("m"), n = size("n");
     std::string text = "kernel maps(%x: f32[" + m + ", " + n + "], %u: f32[" + n + ", " + m + "], %y: f32[" + m + ", " + n +
                        "] out, %z: f32[" + n + "] out) { for i in " + m + " { for j in " + n + " { ";
-    std::vector<std::string> statements{"%y[i, j] = %x[i, j] + %u[j, i]",
-                                        "%y[i, j] += %u[j, i]",
-                                        "%y[i, j] *= %x[i, j]",
-                                        "%z[j] += %x[i, j]",
-                                        "%z[j] max= %y[i, j]",
-                                        "%z[j] = %x[i, j]",
-                                        "%y[i, j] = %y[i, j] - %z[j]"};
+    std::vector<std::string> statements{
+        "%y[i, j] = %x[i, j] + %u[j, i]",
+        "%y[i, j] += %u[j, i]",
+        "%y[i, j] *= %x[i, j]",
+        "%z[j] += %x[i, j]",
+        "%z[j] max= %y[i, j]",
+        "%z[j] = %x[i, j]",
+        "%y[i, j] = %y[i, j] - %z[j]",
+        "%y[i, j] = select(index(i) < index(3), %x[i, j], %u[j, i])",
+        "%y[i, j] += select(%z[j] < 0f32, select(index(j) < index(i), %x[i, j], 1f32), 2f32)"};
     for (int64_t count = pick(1, 3); count > 0; --count) text += one_of(statements) + " ";
     return text + "} } }";
   }
@@ -187,10 +190,12 @@ std::string Generator::step(const Schedule& s) {
   std::string l = one_of(loops), other = one_of(loops), factor = std::to_string(pick(1, 9));
   std::string scope = pick(0, 1) ? "local" : "scratch", b = one_of(buffers);
   if (!allocated.empty() && pick(0, 3) == 0) b = one_of(allocated);
-  switch (pick(0, 25)) {
+  switch (pick(0, 26)) {
     case 0:
-    case 1:
-    case 2: return "split " + l + " " + factor + " -> " + fresh() + " " + fresh();
+    case 1: return "split " + l + " " + factor + " -> " + fresh() + " " + fresh();
+    case 2:
+      return "split " + l + " [max(1, floordiv(" + std::to_string(pick(1, 40)) + ", max(1, " +
+             one_of<std::string>({"m", "n"}) + ")))] -> " + fresh() + " " + fresh();
     case 3: return "split_even " + l + " " + factor + " -> " + fresh() + " " + fresh();
     case 4: {
       const auto k = static_cast<size_t>(pick(0, static_cast<int64_t>(loops.size()) - 1));
@@ -219,8 +224,10 @@ std::string Generator::step(const Schedule& s) {
     }
     case 11: return "unroll " + l;
     case 12:
-      if (pick(0, 1)) return "vectorize " + l;
-      return "vectorize " + l + " " + factor + " -> " + fresh() + " " + fresh() + " " + fresh();
+      if (pick(0, 2) == 0) return "vectorize " + l;
+      if (pick(0, 1)) return "vectorize " + l + " " + factor + " -> " + fresh() + " " + fresh() + " " + fresh();
+      return "vectorize " + l + one_of<std::string>({" 2", " 4", " 8"}) + " -> " + fresh() + " " + fresh() + " " + fresh() +
+             " halving";
     case 13: return "parallel " + l;
     case 14: return "mask " + l;
     case 15: return "pad " + l;
@@ -236,6 +243,7 @@ std::string Generator::step(const Schedule& s) {
     case 21:
       if (!allocated.empty()) b = one_of(allocated);
       return pick(0, 1) ? "inline " + b : "bind " + b + " " + scope;
+    case 23: return "branch " + l;
     case 22: return "tensorize " + l + " " + (pick(0, 1) ? instruction_ : "dot4");
     default:
       if (!allocated.empty()) b = one_of(allocated);
@@ -304,7 +312,7 @@ TEST(ScheduleRandom, LegalTracesKeepTheMeaning) {
   for (const char* primitive :
        {"split",      "split_even", "fuse",     "collapse", "reorder",    "fission",    "merge",     "rfactor",
         "unroll",     "vectorize",  "parallel", "mask",     "pad",        "specialize", "partition", "cache_write",
-        "cache_read", "repack",     "inline",   "bind",     "compute_at", "tensorize"})
+        "cache_read", "repack",     "inline",   "bind",     "compute_at", "tensorize",  "branch"})
     EXPECT_GT(applied[primitive], 0) << primitive;
   for (auto& [name, count] : applied) RecordProperty(name, count);
 }

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "loop/lexer.h"
+#include "loop/parse_expr.h"
 #include "schedule/edit.h"
 
 namespace pliant::schedule {
@@ -14,7 +14,7 @@ using loop::TokenKind;
 // The words of one line, taken from left to right. After a fault every further word is empty.
 class Words {
  public:
-  explicit Words(std::string_view line) : line_(line), lex_(line) {}
+  Words(std::string_view line, expr::Context& ctx) : line_(line), parser_(line, ctx), lex_(parser_.lex) {}
 
   std::string name() {
     if (lex_.peek().kind != TokenKind::Name) return fail("a name");
@@ -31,6 +31,14 @@ class Words {
     }
     lex_.take();
     return v;
+  }
+  // An integer, or a size in brackets.
+  Dim size(expr::Context& ctx) {
+    if (!lex_.is("[")) return ctx.constant(integer());
+    const Result<std::vector<Dim>> dims = parser_.dims("[", "]");
+    if (dims.ok() && dims.value().size() == 1) return dims.value()[0];
+    fail("a size");
+    return ctx.constant(1);
   }
   std::vector<int64_t> integers() {
     std::vector<int64_t> out;
@@ -74,7 +82,8 @@ class Words {
     return "";
   }
   std::string_view line_;
-  Lexer lex_;
+  loop::ExprParser parser_;
+  Lexer& lex_;
   std::optional<Error> fault_;
 };
 
@@ -92,7 +101,7 @@ Status after(Words& w, F&& apply) {
 
 Status apply_split(Schedule& s, Words& w) {
   auto l = w.name();
-  auto f = w.integer();
+  auto f = w.size(s.ctx());
   w.arrow();
   auto o = w.name(), i = w.name();
   return after(w, [&] { return s.split(l, f, o, i); });
@@ -138,7 +147,12 @@ Status apply_vectorize(Schedule& s, Words& w) {
   auto lanes = w.integer();
   w.arrow();
   auto v = w.name(), i = w.name(), t = w.name();
-  return after(w, [&] { return s.vectorize(l, lanes, v, i, t); });
+  const Rest rest = w.accept("halving") ? Rest::Halving : Rest::Masked;
+  return after(w, [&] { return s.vectorize(l, lanes, v, i, t, rest); });
+}
+Status apply_branch(Schedule& s, Words& w) {
+  auto l = w.name();
+  return after(w, [&] { return s.branch(l); });
 }
 Status apply_tensorize(Schedule& s, Words& w) {
   auto l = w.name(), i = w.name();
@@ -236,6 +250,7 @@ constexpr Verb kVerbs[] = {{"split", apply_split},
                            {"reorder", apply_reorder},
                            {"fission", apply_fission},
                            {"merge", apply_merge},
+                           {"branch", apply_branch},
                            {"rfactor", apply_rfactor},
                            {"unroll", apply_unroll},
                            {"vectorize", apply_vectorize},
@@ -261,7 +276,7 @@ Status Schedule::replay(std::string_view trace) {
     trace.remove_prefix(std::min(end + 1, trace.size()));
     size_t first = line.find_first_not_of(" \t\r");
     if (first == std::string_view::npos || line[first] == '#') continue;
-    Words words(line);
+    Words words(line, ctx_);
     std::string verb = words.name();
     const Verb* found = nullptr;
     for (const Verb& v : kVerbs)

@@ -67,6 +67,10 @@ struct Repack {
   std::vector<int64_t> order;
 };
 
+// The last iterations of a vector loop, fewer than there are lanes: one vector behind a mask, or ever smaller vectors, each
+// where it is needed, which targets without masked memory of small elements take apart less.
+enum class Rest : uint8_t { Masked, Halving };
+
 // What `specialize` makes of the loops that become constant.
 enum class Constant : uint8_t { Keep, Unroll, Vectorize };
 
@@ -97,6 +101,8 @@ class Schedule {
   // `split i 14 -> io ii`: i = io*14 + ii. ii has the extent 14 where 14 divides the extent of i, else min(14, extent -
   // io*14).
   Status split(std::string_view loop, int64_t factor, std::string_view outer, std::string_view inner);
+  // `split i [max(1, floordiv(8192, c))] -> io ii`: the same by a size over the kernel's symbols.
+  Status split(std::string_view loop, Dim size, std::string_view outer, std::string_view inner);
   // `split_even i 14 -> io ii`: as few tiles of at most 14 as there can be, whose sizes differ by at most one.
   Status split_even(std::string_view loop, int64_t factor, std::string_view outer, std::string_view inner);
   // `fuse i j -> f`: i holds only j; f runs over both.
@@ -118,15 +124,19 @@ class Schedule {
   // element for each of them, which are combined after loop o.
   Status rfactor(std::string_view lane, std::string_view at, std::string_view name, loop::Scope scope);
 
+  // `branch l`: stores in loop l of select(c, a, b), where c is the same in all iterations of l, become an If around two.
+  Status branch(std::string_view loop);
+
   // ---- annotations
 
   Status unroll(std::string_view loop);
   // Masks first when the extent is min(constant, …).
   Status vectorize(std::string_view loop);
-  // `vectorize i 8 -> v l t`: whole vectors of 8 lanes l in a loop v, then the rest as one masked vector of lanes t. Loops
-  // that have no iteration are not made.
+  // `vectorize i 8 -> v l t`: whole vectors of 8 lanes l in a loop v, then the rest as one masked vector of lanes t; with
+  // `halving` behind it as vectors of 4 lanes t, 2 lanes t.1 and one lane t.2, where there are 8. Loops that have no
+  // iteration are not made, and a rest that is known is one vector in any case.
   Status vectorize(std::string_view loop, int64_t lanes, std::string_view outer, std::string_view lane,
-                   std::string_view tail);
+                   std::string_view tail, Rest rest = Rest::Masked);
   Status parallel(std::string_view loop);
   // `tensorize i dot4`: the nest of loop i, which computes what that instruction of target/instruction.h stands for on
   // operands whose elements lie side by side, becomes the instruction: loop i over its description. What is inside cannot

@@ -1,16 +1,55 @@
 // for i in E { S(i) }  ->  for v in floordiv(E, W) { for vector l in W { S(v*W + l) } }
 //                          if 0 < mod(E, W) { for vector t in W { if t < mod(E, W) { S(floordiv(E, W)*W + t) } } }
+// or, halving, for H = W/2, W/4 … 1:
+//                          if H <= mod(E, 2*H) { for vector t in H { S(floordiv(E, 2*H)*2*H + t) } }
 #include "loop/lexer.h"
 #include "schedule/primitives/tail.h"
 
 namespace pliant::schedule {
+namespace {
+
+// What follows the `whole` vectors of `old`: the body over the last `rest` iterations.
+Result<StmtPtr> masked_rest(Edit& e, const StmtPtr& old, Dim whole, Dim rest, int64_t lanes, std::string_view tail) {
+  // A rest that is known gets a vector of its own size.
+  int64_t width = lanes;
+  while (rest.is_const() && width / 2 >= rest.const_value()) width /= 2;
+  const Dim t = TRY(e.new_index(tail, e.ctx.constant(width)));
+  StmtPtr body = whole.is_const(0) ? old->body[0] : e.copy(old->body[0]);
+  body = e.substitute(body, {{old->var, whole * lanes + t}});
+  if (!rest.is_const(width)) body = loop::make_if(expr::less(t, rest), body);
+  body = loop::make_for(*t.as_symbol(), e.ctx.constant(width), ForKind::Vector, body);
+  return rest.is_const() ? body : loop::make_if(expr::less(e.ctx.constant(0), rest), body);
+}
+
+Result<StmtPtr> halving_rest(Edit& e, const StmtPtr& old, Dim whole, int64_t lanes, std::string_view tail) {
+  std::vector<StmtPtr> parts;
+  for (int64_t width = lanes / 2; width > 0; width /= 2) {
+    const Dim extent = e.ctx.constant(width), left = expr::mod(old->extent, 2 * width);
+    const Dim t = parts.empty() ? TRY(e.new_index(tail, extent)) : e.derived_index(std::string(tail), extent);
+    StmtPtr body = whole.is_const(0) && parts.empty() ? old->body[0] : e.copy(old->body[0]);
+    body = e.substitute(body, {{old->var, expr::floordiv(old->extent, 2 * width) * (2 * width) + t}});
+    body = loop::make_for(*t.as_symbol(), extent, ForKind::Vector, body);
+    parts.push_back(loop::make_if(expr::less_equal(extent, left), body));
+  }
+  return loop::make_block(std::move(parts));
+}
+
+}  // namespace
 
 Status Schedule::vectorize(std::string_view name, int64_t lanes, std::string_view outer, std::string_view lane,
-                           std::string_view tail) {
-  Edit e(*this, trace_line({"vectorize", loop::quote_name(name), std::to_string(lanes), "->", loop::quote_name(outer),
-                            loop::quote_name(lane), loop::quote_name(tail)}));
+                           std::string_view tail, Rest kind) {
+  std::vector<std::string> words{"vectorize",
+                                 loop::quote_name(name),
+                                 std::to_string(lanes),
+                                 "->",
+                                 loop::quote_name(outer),
+                                 loop::quote_name(lane),
+                                 loop::quote_name(tail)};
+  if (kind == Rest::Halving) words.push_back("halving");
+  Edit e(*this, trace_line(words));
   StmtPtr old = TRY(e.find_loop(name));
   if (lanes < 1 || lanes > kMostLanes) return e.refuse("there may be 1 to " + std::to_string(kMostLanes) + " lanes");
+  if (kind == Rest::Halving && (lanes & (lanes - 1)) != 0) return e.refuse("the lanes are not a power of two");
   if (old->for_kind != ForKind::Serial) return e.refuse("loop " + std::string(name) + " is " + loop::name_of(old->for_kind));
   if (!e.is_size(old->extent)) return e.refuse("the extent of loop " + std::string(name) + " may be negative");
   TRY(check_independent(e, old, true));
@@ -23,15 +62,9 @@ Status Schedule::vectorize(std::string_view name, int64_t lanes, std::string_vie
     parts.push_back(loop::make_for(*v.as_symbol(), whole, ForKind::Serial, body));
   }
   if (!rest.is_const(0)) {
-    // A rest that is known gets a vector of its own size.
-    int64_t width = lanes;
-    while (rest.is_const() && width / 2 >= rest.const_value()) width /= 2;
-    const Dim t = TRY(e.new_index(tail, e.ctx.constant(width)));
-    StmtPtr body = whole.is_const(0) ? old->body[0] : e.copy(old->body[0]);
-    body = e.substitute(body, {{old->var, whole * lanes + t}});
-    if (!rest.is_const(width)) body = loop::make_if(expr::less(t, rest), body);
-    body = loop::make_for(*t.as_symbol(), e.ctx.constant(width), ForKind::Vector, body);
-    parts.push_back(rest.is_const() ? body : loop::make_if(expr::less(e.ctx.constant(0), rest), body));
+    const bool halves = kind == Rest::Halving && !rest.is_const() && lanes > 1;
+    parts.push_back(halves ? TRY(halving_rest(e, old, whole, lanes, tail))
+                           : TRY(masked_rest(e, old, whole, rest, lanes, tail)));
   }
   e.replace(old, loop::make_block(std::move(parts)));
   return e.commit();
