@@ -1,7 +1,9 @@
 find_program(CCACHE ccache)
 if(CCACHE)
-  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  # What it must be told to keep files that use a precompiled header: that those define macros, and that a time stamp is no content.
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
 add_compile_options(-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wimplicit-fallthrough -Wno-missing-field-initializers)
 if(PLIANT_WERROR)
@@ -71,6 +73,18 @@ function(pliant_layer name folder)
   endforeach()
 endfunction()
 
+# pliant_precompile(TARGET HEADERS... | TARGET REUSE OTHER): precompiled headers, the standard library's and the layer's own that nearly all of its
+# files include. Files include what they use all the same. Those that reuse must have the compile options of the other.
+set(PLIANT_STANDARD_HEADERS <algorithm> <cstdint> <functional> <map> <memory> <optional> <set> <sstream> <string> <unordered_map> <unordered_set>
+    <variant> <vector>)
+function(pliant_precompile target)
+  if(ARGV1 STREQUAL REUSE)
+    target_precompile_headers(${target} REUSE_FROM ${ARGV2})
+    return()
+  endif()
+  target_precompile_headers(${target} PRIVATE ${PLIANT_STANDARD_HEADERS} ${ARGN})
+endfunction()
+
 # pliant_layer_test(NAME FOLDER): the executable NAME_test from every *_test.cc of src/FOLDER, if there is any.
 function(pliant_layer_test name folder)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${folder}/*_test.cc)
@@ -80,6 +94,13 @@ function(pliant_layer_test name folder)
   add_executable(${name}_test ${sources})
   target_link_libraries(${name}_test PRIVATE pliant_${name} ${ARGN} GTest::gtest GTest::gtest_main)
   target_compile_definitions(${name}_test PRIVATE PLIANT_SOURCE_DIR="${CMAKE_SOURCE_DIR}" PLIANT_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  if(PLIANT_COMPILER)
+    if(name STREQUAL artifact)
+      pliant_precompile(${name}_test <gtest/gtest.h>)
+    else()
+      pliant_precompile(${name}_test REUSE artifact_test)
+    endif()
+  endif()
   add_test(NAME ${name} COMMAND ${name}_test)
 endfunction()
 

@@ -17,6 +17,13 @@ def load_script(path):
     return module
 
 
+def pytest_terminal_summary(terminalreporter):
+    """What tests recorded as properties, whichever process they ran in."""
+    for report in [r for kind in ("passed", "failed") for r in terminalreporter.stats.get(kind, ())]:
+        for name, value in report.user_properties:
+            terminalreporter.write_line(f"{name}: {value}")
+
+
 @pytest.fixture(scope="session")
 def mlp(tmp_path_factory):
     """The path of a small model: x f32[batch, 8] -> y f32[batch, 4]."""

@@ -73,15 +73,13 @@ def reasons(results):
     return "\n".join(f"{count:5}  {kind}" for kind, count in kinds.most_common(40))
 
 
-def test_node_tests(capsys):
+def test_node_tests(record_property):
     results = run_all()
     passed = [r["name"] for r in results if r["ok"]]
     folder = pathlib.Path(os.environ.get("PLIANT_BUILD", HERE))
     if folder != HERE:
         (folder / "onnx_backend.json").write_text(json.dumps(results, indent=0))
-    with capsys.disabled():
-        print(f"\nONNX backend node tests: {len(passed)} of {len(results)} passed")
-        print(reasons(results))
+    record_property("ONNX backend node tests", f"{len(passed)} of {len(results)} passed\n{reasons(results)}")
     crashed = [r["name"] for r in results if "process ended" in r["why"] or "InternalError" in r["why"]]
     if os.environ.get("PLIANT_BLESS"):
         PINNED.write_text("\n".join(passed) + "\n")
