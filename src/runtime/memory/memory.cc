@@ -112,14 +112,6 @@ pliant_status Mapping::make_read_only() {
   return fail(PLIANT_OUT_OF_MEMORY, "cannot protect %" PRIu64 " bytes: %s", size_, std::strerror(errno));
 }
 
-pliant_status find_huge_pages(std::byte* data, uint64_t bytes, StopFlag flag) {
-  for (uint64_t at = 0; at < bytes; at += kHugePage) {
-    PLIANT_TRY(flag.poll());
-    *static_cast<volatile std::byte*>(data + at) = std::byte{0};
-  }
-  return PLIANT_OK;
-}
-
 Arena::~Arena() {
   if (reserved_at_ != nullptr) munmap(reserved_at_, reserved_);
 }
@@ -127,7 +119,7 @@ Arena::~Arena() {
 pliant_status Arena::reserve(uint64_t bytes) {
   if (reserved_at_ != nullptr) munmap(reserved_at_, reserved_);
   reserved_at_ = base_ = nullptr;
-  committed_ = usable_ = found_ = 0;
+  committed_ = usable_ = 0;
   ++generation_;
   const uint64_t least = round_up(bytes, kHugePage) + kHugePage;
   // A limit on address space makes the usual reservation fail; then less must do.
@@ -162,7 +154,6 @@ void Arena::shrink(uint64_t bytes) {
   madvise(base_ + until, committed_ - until, MADV_DONTNEED);
   mprotect(base_ + until, committed_ - until, PROT_NONE);
   committed_ = until;
-  found_ = std::min(found_, until);
 }
 
 pliant_buffer* BlockPool::allocate(uint64_t bytes, StopFlag flag) {

@@ -39,10 +39,6 @@ class Mapping {
   uint64_t size_ = 0, mapped_ = 0;
 };
 
-// Has the system find the huge pages of memory whose contents do not matter, with a look at the flag before each: that can
-// take milliseconds a page, and a kernel may write to many new ones between two looks.
-pliant_status find_huge_pages(std::byte* data, uint64_t bytes, StopFlag flag);
-
 // One growing block: address space is reserved once, pages are committed as needed and kept. The base moves only when the
 // reservation was too small, which changes `generation`.
 class Arena {
@@ -54,9 +50,6 @@ class Arena {
   pliant_status commit(uint64_t bytes, bool pinned);
   // Gives memory past the first `bytes` back to the system; the base stays.
   void shrink(uint64_t bytes);
-  // Of the first so many bytes the pages have been found; until the base moves or memory is given back.
-  void set_found(uint64_t bytes) { found_ = bytes; }
-  uint64_t found() const { return found_; }
   std::byte* base() const { return base_; }
   uint64_t committed() const { return committed_; }
   uint32_t generation() const { return generation_; }
@@ -65,7 +58,7 @@ class Arena {
   pliant_status reserve(uint64_t bytes);
   std::byte* base_ = nullptr;
   std::byte* reserved_at_ = nullptr;
-  uint64_t reserved_ = 0, committed_ = 0, usable_ = 0, found_ = 0;
+  uint64_t reserved_ = 0, committed_ = 0, usable_ = 0;
   uint32_t generation_ = 0;
 };
 

@@ -1,8 +1,7 @@
-// Which blocks the pool of outputs keeps, hands out again, and moves to huge pages; pages that are found ahead.
+// Which blocks the pool of outputs keeps, hands out again, and moves to huge pages.
 #include "runtime/memory/memory.h"
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cinttypes>
@@ -83,31 +82,6 @@ TEST(block_pool, a_block_serves_requests_down_to_half_its_size) {
   pliant_buffer* more = pool->allocate(6464);
   EXPECT_NE(more, block);
   pool->release(more);
-}
-
-int resident_pages(std::byte* data, uint64_t bytes) {
-  int n = 0;
-  for (uint64_t at = 0; at < bytes; at += uint64_t{2} << 20) {
-    unsigned char is_there = 0;
-    EXPECT_EQ(mincore(data + at, 4096, &is_there), 0);
-    n += is_there & 1;
-  }
-  return n;
-}
-
-TEST(arena, pages_are_found_as_long_as_the_run_goes_on) {
-  const uint64_t bytes = uint64_t{33} << 20;
-  Arena arena;
-  ASSERT_EQ(arena.commit(bytes, false), PLIANT_OK);
-  int32_t stop = 1;
-  EXPECT_EQ(find_huge_pages(arena.base(), bytes, StopFlag(&stop)), PLIANT_CANCELLED);
-  EXPECT_EQ(resident_pages(arena.base(), bytes), 0);
-  stop = 0;
-  EXPECT_EQ(find_huge_pages(arena.base(), bytes, StopFlag(&stop)), PLIANT_OK);
-  EXPECT_EQ(resident_pages(arena.base(), bytes), 17);
-  arena.set_found(bytes);
-  arena.shrink(uint64_t{4} << 20);
-  EXPECT_EQ(arena.found(), uint64_t{4} << 20);
 }
 
 TEST(block_pool, an_absurd_request_is_refused) {

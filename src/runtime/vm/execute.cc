@@ -20,25 +20,10 @@ struct CallWork {
   int64_t scratch_gap;     // before, between and behind the pieces
   const int32_t* stop;
   ThreadResult* results;
-  uint32_t fresh;  // not 0: a number for this call, whose scratch memory may have pages that nobody has written to
   std::atomic<int64_t> failed = INT64_MAX;  // the first task of the lowest chunk that failed
 };
 
 namespace {
-
-// Scratch memory of a thread from which on its new pages are found before the kernel writes to it.
-constexpr uint64_t kLargeScratch = 16u << 20;
-
-std::byte* scratch_of(const CallWork& w, int thread) { return w.scratch + static_cast<uint64_t>(thread) * w.scratch_bytes; }
-
-// Before a thread's first chunk; PLIANT_CANCELLED once the run is to end.
-pliant_status find_scratch(const CallWork& w, int thread) {
-  ThreadResult& r = w.results[thread];
-  if (w.fresh == 0 || r.scratch_in == w.fresh) return PLIANT_OK;
-  PLIANT_TRY(find_huge_pages(scratch_of(w, thread), w.scratch_bytes, StopFlag(w.stop)));
-  r.scratch_in = w.fresh;
-  return PLIANT_OK;
-}
 
 // Every chunk below one that failed runs, whatever the threads: the lowest that fails is always found.
 bool run_chunk(void* context, int thread, int64_t begin, int64_t end) {
@@ -46,9 +31,10 @@ bool run_chunk(void* context, int thread, int64_t begin, int64_t end) {
   int64_t failed = w.failed.load(std::memory_order_relaxed);
   if (begin > failed) return false;
   ThreadResult& r = w.results[thread];
-  const artifact::KernelFrame frame{w.buffers,     w.ints, scratch_of(w, thread) + w.scratch_gap,
-                                    r.trap_values, w.stop, w.scratch_gap};
-  const bool stopped = __atomic_load_n(w.stop, __ATOMIC_RELAXED) != 0 || find_scratch(w, thread) != PLIANT_OK;
+  const artifact::KernelFrame frame{
+      w.buffers,     w.ints, w.scratch + static_cast<uint64_t>(thread) * w.scratch_bytes + w.scratch_gap,
+      r.trap_values, w.stop, w.scratch_gap};
+  const bool stopped = __atomic_load_n(w.stop, __ATOMIC_RELAXED) != 0;
   const uint32_t status = stopped ? artifact::kKernelStopped : w.op.function(&frame, begin, end);
   if (status == 0) return true;
   r.status = status;
@@ -91,36 +77,20 @@ pliant_status Executor::call(const PreparedOp& op, std::byte* const* pointers, c
   if (each > 0 && state_.scratch.commit(each * static_cast<uint64_t>(slices), false) != PLIANT_OK)
     return fail(PLIANT_OUT_OF_MEMORY, "%sno memory for %" PRIu64 " bytes of scratch memory",
                 prefix_of(model_.program.calls[op.index].where).str(), each * static_cast<uint64_t>(slices));
-  const bool is_fresh = !guarded && each >= kLargeScratch && state_.scratch.found() < each * static_cast<uint64_t>(slices);
-  if (is_fresh && ++state_.fresh_calls == 0) ++state_.fresh_calls;
-  CallWork work{op,
-                reinterpret_cast<void* const*>(pointers),
-                ints,
-                state_.scratch.base(),
-                each,
-                guarded ? static_cast<int64_t>(Guards::kZone) : 0,
-                state_.stop,
-                state_.results.data(),
-                is_fresh ? state_.fresh_calls : 0};
-  for (int t = 0; guarded && t < slices; ++t) Guards::protect_scratch(scratch_of(work, t), pieces);
+  CallWork work{op,   reinterpret_cast<void* const*>(pointers),          ints,        state_.scratch.base(),
+                each, guarded ? static_cast<int64_t>(Guards::kZone) : 0, state_.stop, state_.results.data()};
+  auto scratch_of = [&](int thread) { return work.scratch + static_cast<uint64_t>(thread) * each; };
+  for (int t = 0; guarded && t < slices; ++t) Guards::protect_scratch(scratch_of(t), pieces);
   const pliant_status status = slices == 1 ? run_here(work) : run_on(slices, work);
-  if (is_fresh) note_found_scratch(work, slices);
   bool intact = true;
-  for (int t = 0; guarded && t < slices; ++t) intact = Guards::release_scratch(scratch_of(work, t), pieces) && intact;
+  for (int t = 0; guarded && t < slices; ++t) intact = Guards::release_scratch(scratch_of(t), pieces) && intact;
   if (intact || status != PLIANT_OK) return status;
   const artifact::CallDesc& desc = model_.program.calls[op.index];
   return fail(PLIANT_RUN_FAULT, "%skernel \"%s\" wrote outside a piece of its scratch memory", prefix_of(desc.where).str(),
               model_.program.kernels[desc.kernel].name.c_str());
 }
 
-void Executor::note_found_scratch(const CallWork& work, int slices) {
-  uint64_t found = 0;
-  for (int t = 0; t < slices && work.results[t].scratch_in == work.fresh; ++t) found += work.scratch_bytes;
-  state_.scratch.set_found(std::max(state_.scratch.found(), found));
-}
-
 pliant_status Executor::run_here(const CallWork& work) {
-  PLIANT_TRY(find_scratch(work, 0));
   const PreparedOp& op = work.op;
   const artifact::KernelFrame frame{
       work.buffers, work.ints, work.scratch + work.scratch_gap, work.results[0].trap_values, work.stop, work.scratch_gap};

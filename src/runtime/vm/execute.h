@@ -26,7 +26,6 @@ class Executor {
   // All tasks of a call, on this thread or on `slices`.
   pliant_status run_here(const CallWork& work);
   pliant_status run_on(int slices, CallWork& work);
-  void note_found_scratch(const CallWork& work, int slices);
   pliant_status kernel_fault(const PreparedOp& op, const ThreadResult& result) const;
   pliant_status call_library(const PreparedOp& op, PreparedList& list, int64_t* slots, TensorList* lists);
 

@@ -29,9 +29,8 @@ struct OutputView {
 // Where the kernels of one thread report; apart, so that threads do not share cache lines.
 struct alignas(128) ThreadResult {
   int64_t trap_values[8];
-  int64_t task;         // the first of the lowest chunk that failed
-  uint32_t status;      // 0 between calls
-  uint32_t scratch_in;  // CallWork::fresh of the last call before which the thread found the pages of its scratch memory
+  int64_t task;     // the first of the lowest chunk that failed
+  uint32_t status;  // 0 between calls
 };
 
 // The last placement of one epoch of one function, used again while the sizes and what was placed before stay the same.
@@ -73,7 +72,6 @@ class State {
   std::vector<std::byte*> call_pointers;
   std::vector<int64_t> call_ints;
   std::vector<ThreadResult> results;
-  uint32_t fresh_calls = 0;  // calls with new scratch memory so far
   Arena arena, scratch, workspace;
   Arena frames;  // of functions
   std::vector<std::unique_ptr<GrowBlock>> grow_blocks;
