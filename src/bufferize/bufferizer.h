@@ -1,6 +1,7 @@
 // The state of one function of the module on its way to the host IR; its members lie in files by topic: bufferizer.cc
 // (inputs, epochs, storage), nodes.cc, chain.cc, if.cc, loop.cc, carried.cc, call.cc, library.cc, sequence.cc, results.cc.
 #pragma once
+#include <algorithm>
 #include <map>
 #include <set>
 #include <span>
@@ -30,6 +31,12 @@ struct Storage {
   friend bool operator==(const Storage& a, const Storage& b) { return a.same_memory(b) && a.offset == b.offset; }
 };
 
+struct SizesLess {
+  bool operator()(const std::vector<Dim>& a, const std::vector<Dim>& b) const {
+    return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), [](Dim x, Dim y) { return x->id < y->id; });
+  }
+};
+
 // What the functions of one module share.
 struct ModuleState {
   const graph::Module& module;
@@ -39,6 +46,8 @@ struct ModuleState {
   Bufferized out;
   std::map<const graph::ConstantData*, uint32_t> constant_ids;
   std::vector<const graph::Function*> called;  // module.functions after the entry, those still to be done too
+  // By loop::outline_key, the lists of sizes for which there are kernels with those in their code.
+  std::unordered_map<std::string, std::set<std::vector<Dim>, SizesLess>> own_code;
 };
 
 struct IfMerge;    // if.cc
@@ -127,6 +136,9 @@ class Bufferizer {
   bool writes_over(std::span<const Node> run, const std::vector<ValueId>& outputs) const;
   void launch(const Node& n, std::vector<lower::LoweredKernel>& kernels, const std::vector<Storage>& temporaries);
   uint32_t add_kernel(lower::LoweredKernel& k);
+  // Lets a kernel be given its sizes where others of its form have theirs in their code, so that these share it. The sizes
+  // that its new symbols stand for.
+  expr::DimMap share_code(loop::Function& f);
 
   // Structured control flow.
   Status bufferize_if(const Node& n);

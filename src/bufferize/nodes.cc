@@ -1,6 +1,7 @@
 #include "base/stop.h"
 #include "bufferize/bufferizer.h"
 #include "codegen/frame.h"
+#include "loop/outline.h"
 #include "lower/view.h"
 
 namespace pliant::bufferize {
@@ -77,6 +78,23 @@ uint32_t Bufferizer::add_kernel(lower::LoweredKernel& k) {
   return static_cast<uint32_t>(module().kernels.size() - 1);
 }
 
+// As many kernels of one form have code of their own, which depends on what is known of their sizes.
+constexpr size_t kOwnCode = 3;
+
+expr::DimMap Bufferizer::share_code(loop::Function& f) {
+  const std::vector<Dim> sizes = loop::outlined_sizes(f, ctx_);
+  if (sizes.empty()) return {};
+  auto& own = unit_.own_code[loop::outline_key(f)];
+  if (own.count(sizes) != 0) return {};
+  if (own.size() < kOwnCode) {
+    own.insert(sizes);
+    return {};
+  }
+  loop::Outlined outlined = loop::outline_sizes(f, ctx_);
+  f = std::move(outlined.function);
+  return expr::DimMap(outlined.sizes.begin(), outlined.sizes.end());
+}
+
 Status Bufferizer::bufferize_kernels(const Node& n) {
   auto tried = lowered_.extract(&n);
   if (!tried.empty()) return bufferize_lowered(n, std::move(tried.mapped()));
@@ -128,7 +146,11 @@ void Bufferizer::launch(const Node& n, std::vector<lower::LoweredKernel>& kernel
     c.work = slots_.of(k.work);
     for (const auto& piece : codegen::scratch_layout(k.function, ctx_).pieces)
       c.scratch.push_back(slots_.size_of(piece.bytes));
-    for (expr::SymbolId s : loop::free_symbols(k.function)) c.ints.push_back(slots_.of(ctx_.symbol_dim(s)));
+    const expr::DimMap sizes = share_code(k.function);
+    for (expr::SymbolId s : loop::free_symbols(k.function)) {
+      const auto given = sizes.find(s);
+      c.ints.push_back(slots_.of(given == sizes.end() ? ctx_.symbol_dim(s) : given->second));
+    }
     for (size_t i = 0; i < k.args.size(); ++i) {
       const lower::KernelArg& a = k.args[i];
       Storage s;

@@ -6,9 +6,11 @@ namespace {
 
 class Substituter {
  public:
-  Substituter(const DimMap& map, const std::function<Scalar(Scalar)>& load) : map_(map), load_(load) {}
+  Substituter(const DimMap& map, const std::function<Scalar(Scalar)>& load, const std::function<Dim(Dim)>& dim = {})
+      : map_(map), load_(load), dim_(dim) {}
 
   Dim visit(Dim d) {
+    if (dim_) return dim_(d);
     auto it = dims_.find(d.node());
     if (it != dims_.end()) return it->second;
     Context& ctx = *d->ctx;
@@ -93,6 +95,7 @@ class Substituter {
 
   const DimMap& map_;
   const std::function<Scalar(Scalar)>& load_;
+  const std::function<Dim(Dim)> dim_;
   std::unordered_map<const DimNode*, Dim> dims_;
   std::unordered_map<const Atom*, Dim> atoms_;
   std::unordered_map<const ScalarNode*, Scalar> scalars_;
@@ -109,6 +112,11 @@ Dim substitute(Dim d, const DimMap& map) {
 Scalar substitute(Scalar s, const DimMap& map, const std::function<Scalar(Scalar load)>& load) {
   if (map.empty() && !load) return s;
   return Substituter(map, load).visit(s);
+}
+
+Scalar with_dims(Scalar s, const std::function<Dim(Dim)>& dim) {
+  const std::function<Scalar(Scalar)> none;
+  return Substituter({}, none, dim).visit(s);
 }
 
 }  // namespace pliant::expr

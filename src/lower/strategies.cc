@@ -1,5 +1,6 @@
 // The strategies in the order in which they are tried, and the choice.
 #include <algorithm>
+#include <unordered_set>
 
 #include "lower/checks.h"
 #include "lower/contraction/contraction.h"
@@ -34,10 +35,28 @@ bool same_space(const Stage& a, const Stage& b) {
   return a.tensor->kind == te::Kind::Map && b.tensor->kind == te::Kind::Map && a.tensor->shape == b.tensor->shape;
 }
 
-bool reads(const Stage& s, expr::TensorId id) {
-  for (expr::TensorId r : reads_of(s))
-    if (r == id) return true;
-  return false;
+// The most maps that share a kernel.
+constexpr size_t kMostMaps = 64;
+
+// Stage `first`, and the maps behind it that can share its kernel.
+std::vector<const Stage*> maps_together(const Problem& p, const StageList& list, size_t first) {
+  std::vector<const Stage*> group{&list.stages[first]};
+  std::unordered_set<expr::TensorId> computed{group[0]->tensor->id};
+  size_t checks = check_of(p, *group[0]) ? 1 : 0;
+  for (size_t j = first + 1; j < list.stages.size() && group.size() < kMostMaps; ++j) {
+    const Stage& s = list.stages[j];
+    if (!same_space(*group[0], s)) break;
+    const std::vector<expr::TensorId> reads = reads_of(s);
+    if (std::any_of(reads.begin(), reads.end(), [&](expr::TensorId id) { return computed.count(id) != 0; })) break;
+    group.push_back(&s);
+    checks += check_of(p, s) ? 1 : 0;
+    if (checks > 0 && checks < group.size() && !tests_in_place(p, list, group)) {
+      group.pop_back();
+      break;
+    }
+    computed.insert(s.tensor->id);
+  }
+  return group;
 }
 
 // Every stage a kernel of its own, with memory between; neighbouring maps over one space that do not read each other share a
@@ -55,23 +74,10 @@ Result<LoweredNode> lower_by_stages(const Problem& p, const StageList& list) {
       ++i;
       continue;
     }
-    std::vector<const Stage*> group{&s};
-    size_t j = i + 1;
-    for (; j < list.stages.size() && same_space(s, list.stages[j]); ++j) {
-      bool independent = true;
-      for (const Stage* g : group) independent = independent && !reads(list.stages[j], g->tensor->id);
-      if (!independent) break;
-      group.push_back(&list.stages[j]);
-      const auto checks =
-          std::count_if(group.begin(), group.end(), [&](const Stage* g) { return check_of(p, *g).has_value(); });
-      const bool mixes = checks > 0 && checks < static_cast<std::ptrdiff_t>(group.size());
-      if (!mixes || tests_in_place(p, list, group)) continue;
-      group.pop_back();
-      break;
-    }
+    const std::vector<const Stage*> group = maps_together(p, list, i);
     if (group.size() > 1) {
       out.kernels.push_back(TRY(lower_map_stages(p, list, group, temporaries)));
-      i = j;
+      i += group.size();
       continue;
     }
     std::vector<Segment> segments;

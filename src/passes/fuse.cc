@@ -21,7 +21,7 @@ namespace pliant::passes {
 namespace {
 
 // The most scalar operations and nodes of a group.
-constexpr int64_t kMostOperations = 2048;
+constexpr int64_t kMostOperations = 512;
 constexpr size_t kMostNodes = 192;
 // How many groups are looked at between two that may be joined; with more they stay apart.
 constexpr size_t kMostBetween = 1024;

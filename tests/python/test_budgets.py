@@ -171,6 +171,68 @@ def test_inputs_of_120_sizes():
     np.testing.assert_array_equal(exe(*arrays)[0], want)
 
 
+# ---- kernels that differ in their sizes
+
+
+def code_of(model, folder, **options):
+    """How many kernels the model has, and how many pieces of code they share."""
+    compiled(model, dump_dir=folder, **options)
+    lines = [line.split()[2:] for line in (folder / "kernels.txt").read_text().splitlines()]
+    return sum(map(len, lines)), sum(map(bool, lines))
+
+
+def split_open(count, axis):
+    g = Graph()
+    parts = g("Split", "x", outputs=count, axis=axis, num_outputs=count)
+    return g.model([("x", F32, ["n", "m"])], [(p, F32, None) for p in parts], 18)
+
+
+def concat_open(count, axis):
+    g = Graph()
+    y = g("Concat", *[f"x{k}" for k in range(count)], axis=axis)
+    return finish(g, y, [(f"x{k}", F32, [f"n{k}", f"m{k}"]) for k in range(count)])
+
+
+@pytest.mark.parametrize("make", [split_open, concat_open])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_parts_of_open_sizes_share_code(make, axis, tmp_path):
+    kernels, code = code_of(make(60, axis), tmp_path)
+    assert kernels >= 60 and code <= 16
+
+
+def test_resizes_in_a_row_share_code(tmp_path):
+    kernels, code = code_of(GRAPHS["resize_chain"](40), tmp_path)
+    assert kernels >= 120 and code <= 50
+
+
+def test_parts_of_one_size_have_kernels_of_a_most_size(tmp_path):
+    kernels, code = code_of(GRAPHS["wide_split"](600), tmp_path)
+    assert kernels >= 300 // 64 and code <= kernels
+    offsets = sorted(int(line.split()[0]) for line in (tmp_path / "kernels.txt").read_text().splitlines())
+    assert max(b - a for a, b in zip(offsets, offsets[1:])) < 64 << 10
+
+
+def test_values_of_many_parts_of_one_size():
+    x = ramp(4 * 150, 8)
+    np.testing.assert_array_equal(compiled(GRAPHS["wide_split"](300))(x)[0], np.maximum(x, 0))
+
+
+@pytest.mark.parametrize("level", [0, 3])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_values_of_parts_that_share_code(axis, level):
+    exe = compiled(split_open(9, axis), opt_level=level)
+    for size in (0, 1, 9, 10, 72, 131):
+        shape = (size, 5) if axis == 0 else (5, size)
+        x, chunk = ramp(*shape), -(-size // 9)
+        for k, part in enumerate(exe(x)):
+            at = slice(min(k * chunk, size), min((k + 1) * chunk, size))
+            np.testing.assert_array_equal(part, x[at] if axis == 0 else x[:, at])
+    joined = compiled(concat_open(9, axis), opt_level=level)
+    for sizes in ([0] * 9, [1, 0, 3, 17, 0, 64, 5, 2, 31]):
+        arrays = [ramp(*((s, 5) if axis == 0 else (5, s))) + k for k, s in enumerate(sizes)]
+        np.testing.assert_array_equal(joined(*arrays)[0], np.concatenate(arrays, axis))
+
+
 # ---- what is imported several times
 
 

@@ -95,24 +95,31 @@ void Emitter::bind_buffers(const loop::Function& f, Value* frame) {
 }
 
 void Emitter::finish_alias_scopes() {
-  // Buffers never overlap: each is a scope, and an access of one is not an access of any other.
+  // Buffers never overlap: each is a scope, and an access of one is not an access of any other. LLVM's time grows with the
+  // square of their number: of very many, some that are used far from each other share a scope.
+  constexpr size_t kMostScopes = 64;
   if (accesses_.empty()) return;
   llvm::MDBuilder md(llvm_);
   llvm::MDNode* domain = md.createAnonymousAliasScopeDomain(function_->getName());
-  std::map<loop::BufferId, llvm::MDNode*> scopes;
+  std::set<loop::BufferId> seen;
   std::vector<loop::BufferId> order;
-  for (const auto& [instruction, id] : accesses_) {
-    if (scopes.try_emplace(id, nullptr).second) order.push_back(id);
-  }
-  for (loop::BufferId id : order) scopes[id] = md.createAnonymousAliasScope(domain, buffers_.at(id).buffer->name);
+  for (const auto& [instruction, id] : accesses_)
+    if (seen.insert(id).second) order.push_back(id);
+  const size_t count = std::min(order.size(), kMostScopes);
+  std::vector<llvm::MDNode*> scope;
+  for (size_t k = 0; k < count; ++k)
+    scope.push_back(md.createAnonymousAliasScope(domain, buffers_.at(order[k]).buffer->name));
   std::map<loop::BufferId, llvm::MDNode*> own, others;
-  for (loop::BufferId id : order) {
+  std::vector<llvm::MDNode*> rest_of;
+  for (size_t k = 0; k < count; ++k) {
     std::vector<llvm::Metadata*> rest;
-    for (loop::BufferId other : order) {
-      if (other != id) rest.push_back(scopes[other]);
-    }
-    own[id] = llvm::MDNode::get(llvm_, {scopes[id]});
-    others[id] = llvm::MDNode::get(llvm_, rest);
+    for (size_t other = 0; other < count; ++other)
+      if (other != k) rest.push_back(scope[other]);
+    rest_of.push_back(llvm::MDNode::get(llvm_, rest));
+  }
+  for (size_t k = 0; k < order.size(); ++k) {
+    own[order[k]] = llvm::MDNode::get(llvm_, {scope[k % count]});
+    others[order[k]] = rest_of[k % count];
   }
   for (const auto& [instruction, id] : accesses_) {
     instruction->setMetadata(llvm::LLVMContext::MD_alias_scope, own[id]);
