@@ -42,18 +42,22 @@ def check_operators():
 
 
 def check_diagnostics():
-    page = text_of(ROOT / "docs" / "errors.md")
-    used = set()
-    for source in [p for folder in ("src", "tools") for p in sorted((ROOT / folder).rglob("*")) if p.suffix in (".cc", ".h")]:
-        own_messages = source.parts[len(ROOT.parts) + 1] in ("artifact", "runtime")  # whole sentences, without ids
+    table = re.findall(r'^PLIANT_DIAGNOSTIC\("([a-z-]+)"', text_of(ROOT / "src" / "base" / "diagnostics.def"), re.M)
+    listed = re.findall(r"^\| `([a-z-]+)`", text_of(ROOT / "docs" / "errors.md"), re.M)
+    if table != listed:
+        yield f"docs/errors.md: other ids than in base/diagnostics.def, or in another order: {sorted(set(table) ^ set(listed))}"
+    named, ids = set(), set()
+    for source in [p for folder in ("src", "tools", "python") for p in sorted((ROOT / folder).rglob("*")) if p.suffix in (".cc", ".h")]:
+        own_messages = "artifact" in source.parts or "runtime" in source.parts  # whole sentences, without ids
         if not source.stem.endswith("_test") and not own_messages:
-            used |= set(re.findall(r'(?:make_error|fail|report|error|Diagnostic)[({]\s*"([a-z]+(?:-[a-z]+)*)"', source.read_text()))
-            used |= set(re.findall(r'push_back\(\{"([a-z]+(?:-[a-z]+)+)"', source.read_text()))
-    listed = set(re.findall(r"^\| `([a-z-]+)`", page, re.M))
-    for name in sorted(used - listed):
-        yield f"docs/errors.md: the id {name} is missing"
-    for name in sorted(listed - used):
-        yield f"docs/errors.md: the id {name} is used nowhere"
+            text = source.read_text()
+            named |= set(re.findall(r'"([a-z]+(?:-[a-z]+)*)"', text))
+            ids |= set(re.findall(r'(?:make_error|fail|report|error|Diagnostic|DiagnosticId)[({]\s*"([a-z]+(?:-[a-z]+)*)"', text))
+            ids |= set(re.findall(r'(?:DiagnosticId \w+ = |push_back\(\{)"([a-z]+(?:-[a-z]+)+)"', text))
+    for name in sorted(set(table) - named):
+        yield f"base/diagnostics.def: the id {name} is used nowhere"
+    for name in sorted(ids - set(table)):
+        yield f"base/diagnostics.def: the id {name} is missing"
 
 
 def main():

@@ -1,14 +1,42 @@
 #include "base/result.h"
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 
 namespace pliant {
+
+namespace {
+
+enum class Fault : uint8_t { Malformed, Other };
+struct Row {
+  DiagnosticId id;
+  Fault fault;
+};
+constexpr Row kRows[] = {
+#define PLIANT_DIAGNOSTIC(name, fault) {name, Fault::fault},
+#include "base/diagnostics.def"
+#undef PLIANT_DIAGNOSTIC
+};
+
+}  // namespace
+
+bool DiagnosticId::is_malformed() const {
+  return std::any_of(std::begin(kRows), std::end(kRows),
+                     [&](const Row& row) { return row.id == *this && row.fault == Fault::Malformed; });
+}
+
+std::vector<DiagnosticId> diagnostic_ids() {
+  std::vector<DiagnosticId> ids;
+  for (const Row& row : kRows) ids.push_back(row.id);
+  return ids;
+}
 
 std::string format(const Diagnostic& d) {
   std::string text;
   if (!d.where.empty()) text = d.where + ": ";
   text += "error: " + d.message;
-  if (!d.id.empty()) text += " [" + d.id + "]";
+  text += " [" + std::string(d.id.name()) + "]";
   for (const std::string& note : d.notes) text += "\n  note: " + note;
   return text;
 }

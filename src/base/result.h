@@ -2,18 +2,43 @@
 // travel as Results; our own bugs throw InternalError through PLIANT_CHECK and are caught only in the tool's main, the
 // C ABI and the Python binding.
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace pliant {
 
+// What a diagnostic is about: the name of a row of base/diagnostics.def, which lint holds sources and docs to. The table is
+// not included here: a new row compiles one file.
+class DiagnosticId {
+ public:
+  template <size_t N>
+  consteval DiagnosticId(const char (&name)[N]) : name_(name), hash_(hash_of(name_)) {}  // NOLINT: implicit on purpose
+  constexpr std::string_view name() const { return name_; }
+  // Whether the model's form is at fault, which no run avoids by taking another branch.
+  bool is_malformed() const;
+  friend constexpr bool operator==(DiagnosticId a, DiagnosticId b) { return a.hash_ == b.hash_; }
+
+ private:
+  static consteval uint64_t hash_of(std::string_view name) {
+    uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+    for (char c : name) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
+    return hash;
+  }
+  std::string_view name_;
+  uint64_t hash_;
+};
+// All rows of the table.
+std::vector<DiagnosticId> diagnostic_ids();
+
 // One fault of the user's. `message` is lower case, one sentence, without a full stop, and names the model's node.
 struct Diagnostic {
-  std::string id;     // stable kebab-case name, for example "shape-mismatch"
+  DiagnosticId id;
   std::string where;  // `node "x" (onnx.Add)`, `input "data"`, a file; may be empty
   std::string message;
   std::vector<std::string> notes{};
@@ -26,8 +51,8 @@ struct Error {
   std::string text() const;
 };
 
-inline Error make_error(std::string id, std::string where, std::string message, std::vector<std::string> notes = {}) {
-  return Error{{Diagnostic{std::move(id), std::move(where), std::move(message), std::move(notes)}}};
+inline Error make_error(DiagnosticId id, std::string where, std::string message, std::vector<std::string> notes = {}) {
+  return Error{{Diagnostic{id, std::move(where), std::move(message), std::move(notes)}}};
 }
 
 template <class T>

@@ -22,6 +22,15 @@ TEST(Result, TryPassesValuesAndErrorsOn) {
   EXPECT_EQ(bad.error().text(), "input \"v\": error: 3 is not even [odd-number]\n  note: give an even number");
 }
 
+TEST(Result, IdsAreDistinctAndSayWhatIsMalformed) {
+  const std::vector<DiagnosticId> ids = diagnostic_ids();
+  for (size_t i = 0; i < ids.size(); ++i)
+    for (size_t k = 0; k < ids.size(); ++k) EXPECT_EQ(ids[i] == ids[k], i == k) << ids[i].name() << " " << ids[k].name();
+  EXPECT_TRUE(DiagnosticId("missing-value").is_malformed());
+  EXPECT_FALSE(DiagnosticId("shape-mismatch").is_malformed());
+  EXPECT_FALSE(DiagnosticId("no-such-id").is_malformed());
+}
+
 TEST(Result, ErrorsAreReportedTogether) {
   Error all;
   all.diagnostics.push_back({"a", "", "first", {}});

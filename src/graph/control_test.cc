@@ -15,7 +15,7 @@ std::string faults(const std::string& text) {
   Status s = verify(*f.value(), ctx);
   std::string ids;
   if (!s.ok())
-    for (const Diagnostic& d : s.error().diagnostics) ids += d.id + " ";
+    for (const Diagnostic& d : s.error().diagnostics) ids += std::string(d.id.name()) + " ";
   return ids;
 }
 

@@ -225,7 +225,7 @@ TEST(Parse, ASymbolOfTheContextMustHaveTheSameFacts) {
   EXPECT_TRUE(parse_function("symbol n {lo=1}\nfunc @f(%0: f32[n]) {\n  return %0 \"y\"\n}", ctx).ok());
   auto f = parse_function("symbol n {lo=2}\nfunc @f(%0: f32[n]) {\n  return %0 \"y\"\n}", ctx);
   ASSERT_FALSE(f.ok());
-  EXPECT_EQ(f.error().diagnostics[0].id, "symbol-conflict");
+  EXPECT_EQ(f.error().diagnostics[0].id.name(), "symbol-conflict");
 }
 
 class VerifyTest : public testing::Test {
@@ -234,7 +234,7 @@ class VerifyTest : public testing::Test {
     auto status = verify(f, ctx);
     std::string out;
     if (!status.ok()) {
-      for (const Diagnostic& d : status.error().diagnostics) out += d.id + " ";
+      for (const Diagnostic& d : status.error().diagnostics) out += std::string(d.id.name()) + " ";
     }
     return out;
   }

@@ -44,7 +44,7 @@ class Verifier {
     std::string name = v < f_.values.size() ? f_.values[v].name : "";
     return "value " + std::to_string(v) + (name.empty() ? "" : " \"" + name + "\"");
   }
-  void report(const std::string& id, const std::string& message) {
+  void report(DiagnosticId id, const std::string& message) {
     std::string where = node_ == nullptr ? "function " + f_.name
                         : node_->loc     ? describe(node_->loc)
                                          : "node of " + node_->op;

@@ -102,7 +102,7 @@ TEST(LoopInterpret, ChecksStopTheKernel) {
   std::vector<float> y(2);
   auto s = k.run({{"n", 2}}, {i.data(), y.data()});
   ASSERT_FALSE(s.ok());
-  EXPECT_EQ(s.error().diagnostics[0].id, "run-time-check");
+  EXPECT_EQ(s.error().diagnostics[0].id.name(), "run-time-check");
   EXPECT_EQ(s.error().diagnostics[0].message, "index 7 is not below 2 or 7");
   EXPECT_EQ(y, (std::vector<float>{0, 1}));
 }

@@ -10,7 +10,7 @@ namespace {
 std::string size_text(Dim d) { return d.str(); }
 }  // namespace
 
-Error DefineContext::fail(const std::string& id, const std::string& message) const {
+Error DefineContext::fail(DiagnosticId id, const std::string& message) const {
   return make_error(id, describe(loc_), message);
 }
 

@@ -18,7 +18,7 @@ Dim size_symbol(expr::Context& ctx, const std::string& name) {
 }
 LocPtr here() { return Loc::make_named("here", "onnx.Op"); }
 
-std::string first_id(const Error& e) { return e.diagnostics.empty() ? "" : e.diagnostics[0].id; }
+std::string first_id(const Error& e) { return e.diagnostics.empty() ? "" : std::string(e.diagnostics[0].id.name()); }
 
 TEST(Attributes, NamesKindsAndDefaultsAreChecked) {
   expr::Context ctx;

@@ -140,7 +140,7 @@ ValueId ExpandContext::scalar(DType t, double v) {
   return builder.append_const(graph::make_constant(t, {}, &bits, static_cast<size_t>(byte_size(t))), node.loc);
 }
 
-Error ExpandContext::fail(const std::string& id, const std::string& message) const {
+Error ExpandContext::fail(DiagnosticId id, const std::string& message) const {
   return make_error(id, describe(node.loc), message);
 }
 

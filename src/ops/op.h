@@ -88,7 +88,7 @@ class DefineContext {
   // The element of `t` that stands at `index` of the broadcast shape. A size that may be 1 or not at run time is read at
   // `i * max(0, min(1, size - 1))`.
   expr::Scalar at_broadcast(const te::Tensor& t, const te::Index& index);
-  Error fail(const std::string& id, const std::string& message) const;
+  Error fail(DiagnosticId id, const std::string& message) const;
   Status require_same_dtype(size_t a, size_t b) const;
   // A size known only after the node ran, in [0, upper].
   Dim fresh_dim(const std::string& name, Dim upper);
@@ -171,7 +171,7 @@ struct ExpandContext {
   AttrReader attr() const { return {node.attrs}; }
   bool has(size_t i) const { return i < node.inputs.size() && node.inputs[i] != graph::kNoValue; }
   const TensorType& type(ValueId v) const { return builder.peek().tensor_type(v); }
-  Error fail(const std::string& id, const std::string& message) const;
+  Error fail(DiagnosticId id, const std::string& message) const;
 };
 
 // Every operator, by name; null when there is none. The list is generated from the file names at build time.

@@ -292,7 +292,7 @@ TEST(ScheduleRandom, LegalTracesKeepTheMeaning) {
       if (r.ok()) {
         ++applied[line.substr(0, line.find(' '))];
       } else {
-        ASSERT_EQ(r.error().diagnostics[0].id, "schedule") << r.error().text();
+        ASSERT_EQ(r.error().diagnostics[0].id.name(), "schedule") << r.error().text();
         ASSERT_EQ(loop::print(s.function(), ctx), before) << "a refused primitive changed the function: " << line;
       }
     }

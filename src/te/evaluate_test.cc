@@ -98,7 +98,7 @@ TEST_F(EvaluateTest, GatherByValueAndItsFault) {
   Tensor z = b.map("z", {k}, [&](const Index& i) { return (*x)({expr::value((*bad)(i))}); });
   const auto r = evaluate({z}, inputs, bindings);
   ASSERT_FALSE(r.ok());
-  EXPECT_EQ(r.error().diagnostics[0].id, "index-out-of-range");
+  EXPECT_EQ(r.error().diagnostics[0].id.name(), "index-out-of-range");
 }
 
 TEST_F(EvaluateTest, UnguardedReadOutOfBoundsIsAFault) {

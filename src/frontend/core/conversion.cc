@@ -113,7 +113,7 @@ Result<std::vector<Dim>> Conversion::dims(size_t i, const std::string& what, Siz
   return out;
 }
 
-Error Conversion::undecided(Dim condition, const std::string& id, const std::string& message) {
+Error Conversion::undecided(Dim condition, DiagnosticId id, const std::string& message) {
   state_.undecided = condition;
   return fail(id, message);
 }
@@ -224,9 +224,7 @@ void Conversion::require_less_equal(Dim a, Dim b, const std::string& message) {
   state_.builder.add_constraint({graph::ShapeConstraint::Kind::LessEqual, a, b, message, loc});
 }
 
-Error Conversion::fail(const std::string& id, const std::string& message) const {
-  return make_error(id, describe(loc), message);
-}
+Error Conversion::fail(DiagnosticId id, const std::string& message) const { return make_error(id, describe(loc), message); }
 
 Result<int64_t> Conversion::axis(int64_t a, int64_t of_rank) const {
   if (a < -of_rank || a >= of_rank) {

@@ -55,7 +55,7 @@ class Conversion {
   std::optional<bool> decide(Dim condition) { return frontend::decide(condition, state_.facts, ctx()); }
   // The node can not be converted without knowing whether the condition holds: what to return. The error is reported where
   // the node cannot be imported for both cases. Nothing may have been required before.
-  Error undecided(Dim condition, const std::string& id, const std::string& message);
+  Error undecided(Dim condition, DiagnosticId id, const std::string& message);
   // The node fails whenever it runs: what to return. It is no fault of a model whose run does not come here.
   Error always_fails(const std::string& message);
 
@@ -84,7 +84,7 @@ class Conversion {
   void require_equal(Dim a, Dim b, const std::string& message);
   void require_less_equal(Dim a, Dim b, const std::string& message);
 
-  Error fail(const std::string& id, const std::string& message) const;
+  Error fail(DiagnosticId id, const std::string& message) const;
   // An axis in [0, rank).
   Result<int64_t> axis(int64_t a, int64_t rank) const;
   Result<std::vector<int64_t>> axes(std::vector<int64_t> a, int64_t rank) const;

@@ -25,7 +25,7 @@ Result<std::vector<ValueRef>> Importer::run_body(Conversion& c, const GraphProto
   if (state_.errors.size() == errors_before && outputs) return std::move(*outputs);
   Error e;
   e.diagnostics.assign(state_.errors.begin() + static_cast<int64_t>(errors_before), state_.errors.end());
-  state_.errors.resize(errors_before);
+  state_.errors.erase(state_.errors.begin() + static_cast<int64_t>(errors_before), state_.errors.end());
   return e;
 }
 

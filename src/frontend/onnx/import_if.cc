@@ -51,12 +51,7 @@ std::shared_ptr<const Known> join_known(const Known* a, const Known* b, std::opt
   return std::make_shared<const Known>(std::move(out));
 }
 
-// Whether the model's form is at fault, which no run avoids by taking the other branch.
-bool is_malformed(const Diagnostic& d) {
-  constexpr std::string_view kIds[] = {"missing-value", "malformed-model",   "duplicate-value", "cycle",
-                                       "missing-input", "missing-attribute", "wrong-attribute"};
-  return std::find(std::begin(kIds), std::end(kIds), d.id) != std::end(kIds);
-}
+bool is_malformed(const Diagnostic& d) { return d.id.is_malformed(); }
 
 // The outputs that are tensors of one element type in both branches, but of different ranks, or in optionals already.
 std::vector<size_t> outputs_of_other_ranks(const std::vector<ValueRef>& a, const std::vector<ValueRef>& b) {
@@ -238,7 +233,7 @@ Result<std::optional<Values>> Importer::import_branch(Conversion& c, Frame& fram
   state_.facts.resize(facts_before, {Dim(), false});
   std::optional<Values> ids;
   if (extends_) {
-    state_.errors.resize(errors_before);
+    state_.errors.erase(state_.errors.begin() + static_cast<int64_t>(errors_before), state_.errors.end());
     state_.leave_region();
     return c.fail("branches-differ", "a branch inside its branches gives values of different types");
   }
@@ -252,7 +247,7 @@ Result<std::optional<Values>> Importer::import_branch(Conversion& c, Frame& fram
         (*ids)[k] = TRY(append_nodes(state_, "opt.some", {}, {(*ids)[k]}, 1, c.loc))[0];
   } else {
     branch.faults.assign(state_.errors.begin() + static_cast<int64_t>(errors_before), state_.errors.end());
-    state_.errors.resize(errors_before);
+    state_.errors.erase(state_.errors.begin() + static_cast<int64_t>(errors_before), state_.errors.end());
     std::copy_if(branch.faults.begin(), branch.faults.end(), std::back_inserter(state_.errors), is_malformed);
     state_.builder.drop_region();
     state_.builder.begin_region({});

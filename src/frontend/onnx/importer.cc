@@ -326,7 +326,7 @@ void Importer::inline_function(const FunctionProto& f, Conversion& c, const std:
   };
   if (beyond(c.node.inputs, f.inputs.size()) || beyond(c.node.outputs, f.outputs.size())) {
     const bool is_input = beyond(c.node.inputs, f.inputs.size());
-    report(c.fail(is_input ? "input-count" : "output-count",
+    report(c.fail(is_input ? DiagnosticId("input-count") : DiagnosticId("output-count"),
                   "its function " + std::string(f.name) + " takes " + std::to_string(f.inputs.size()) +
                       " inputs and gives " + std::to_string(f.outputs.size()) + " outputs, but the node has " +
                       std::to_string(c.node.inputs.size()) + " and " + std::to_string(c.node.outputs.size())));

@@ -49,7 +49,7 @@ class RegionLowering {
                  const Options& options);
 
   // What stops a region from being lowered is an error of this id.
-  static constexpr const char* kNotNative = "loop-not-native";
+  static constexpr DiagnosticId kNotNative = "loop-not-native";
 
   // A core.loop that becomes the function.
   Result<LoweredNode> lower_outermost(const graph::Node& n);

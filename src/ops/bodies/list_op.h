@@ -18,7 +18,7 @@ struct ListContext {
 
   AttrReader attr() const { return {attrs}; }
   bool has(size_t i) const { return i < inputs.size() && (inputs[i].tensor() != nullptr || graph::is_list(inputs[i])); }
-  Error fail(const std::string& id, const std::string& message) const { return make_error(id, describe(loc), message); }
+  Error fail(DiagnosticId id, const std::string& message) const { return make_error(id, describe(loc), message); }
   Result<TensorType> tensor(size_t i) const;
   Result<Type> sequence(size_t i) const;  // the type of its elements
   Result<Type> optional(size_t i) const;

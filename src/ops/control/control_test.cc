@@ -97,7 +97,7 @@ TEST_F(ControlTest, BranchesOfOtherRanksAreAnError) {
   auto same = [&]() -> Result<std::optional<std::vector<ValueId>>> { return std::optional(std::vector{x}); };
   auto out = append_if(b, ctx, {.dim = n}, flat, same, loc("if"));
   ASSERT_FALSE(out.ok());
-  EXPECT_EQ(out.error().diagnostics[0].id, "branches-differ");
+  EXPECT_EQ(out.error().diagnostics[0].id.name(), "branches-differ");
   EXPECT_EQ(b.open_regions(), 0u);
 }
 
@@ -210,7 +210,7 @@ TEST_F(ControlTest, AChangingRankIsAnError) {
       },
       loc("loop"));
   ASSERT_FALSE(out.ok());
-  EXPECT_EQ(out.error().diagnostics[0].id, "carried-type");
+  EXPECT_EQ(out.error().diagnostics[0].id.name(), "carried-type");
 }
 
 TEST_F(ControlTest, ConditionsEndLoops) {
@@ -253,9 +253,9 @@ func @twice(%0 "x": f32[n]) {
   auto fault = [&](size_t f) {
     return verify_types(*m.value().functions[f], *m.value().ctx, &m.value()).error().diagnostics[0];
   };
-  EXPECT_EQ(fault(0).id, "unknown-function");
+  EXPECT_EQ(fault(0).id.name(), "unknown-function");
   EXPECT_EQ(fault(0).message, "there is no function \"other\"");
-  EXPECT_EQ(fault(1).id, "type-mismatch");
+  EXPECT_EQ(fault(1).id.name(), "type-mismatch");
   EXPECT_EQ(fault(1).message, "function \"main\" takes 1 arguments and gives 1 results, but the call has 2 and 1");
 }
 

@@ -155,7 +155,7 @@ class Sorter {
     error("cycle", i, "is part of a cycle: it waits for node \"" + node_name(nodes_[next], next) + "\", which waits for it");
   }
 
-  void error(const char* id, size_t i, std::string message) {
+  void error(DiagnosticId id, size_t i, std::string message) {
     order_.errors.push_back({id, where(nodes_[i], i), std::move(message)});
   }
 
