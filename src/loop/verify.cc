@@ -161,7 +161,6 @@ class Verifier {
   }
 
   void bounded(const Stmt& s) {
-    if (!looks_inside_) return;
     const auto& upper = ctx_.info(s.var).upper;
     if (upper && ctx_.less_equal(s.extent - 1, *upper) == expr::Tri::No)
       report("loop " + ctx_.info(s.var).name + " runs past the bound that is known of its variable");

@@ -4,7 +4,8 @@
 
 namespace pliant::loop {
 
-// Looks at statements and not into what they compute: kinds of loops and where they may be, buffers and their scopes.
+// Looks at statements and not into what they compute: kinds of loops, where they may be and how far they run, buffers and
+// their scopes.
 Status verify_statements(const Function& f, expr::Context& ctx);
 
 }  // namespace pliant::loop

@@ -288,7 +288,10 @@ TEST(ScheduleRandom, LegalTracesKeepTheMeaning) {
       std::string line = k < recipe.size() ? recipe[k] : g.step(s), before = loop::print(s.function(), ctx);
       if (before.size() > 20000) break;
       auto r = s.replay(line);
-      ASSERT_EQ(quick.replay(line).ok(), r.ok()) << "verified less: " << line << "\n" << s.trace();
+      ASSERT_EQ(quick.replay(line).ok(), r.ok()) << "seed " << seed << ", verified less: " << line << "\n"
+                                                 << (r.ok() ? "" : r.error().text()) << "\n"
+                                                 << text << "\n"
+                                                 << s.trace();
       if (r.ok()) {
         ++applied[line.substr(0, line.find(' '))];
       } else {

@@ -1,4 +1,4 @@
-// Elementwise and index-moving stages: parallel over the outer loops, vectorised along the innermost.
+// Elementwise and index-moving stages: the nest that they share, and who makes its kernel.
 #include <algorithm>
 
 #include "lower/checks.h"
@@ -7,7 +7,9 @@
 #include "lower/movement/runs.h"
 #include "lower/movement/strided.h"
 #include "lower/movement/transpose.h"
+#include "lower/movement/vector_rows.h"
 #include "lower/stage_kernels.h"
+#include "lower/templates/template.h"
 
 namespace pliant::lower {
 
@@ -21,56 +23,7 @@ loop::StmtPtr make_stage_store(expr::Context& ctx, loop::BufferId buffer, Dim of
 
 namespace {
 
-constexpr int64_t kChunkBytes = 16384;  // of the widest type, for one task along the vector loop
-constexpr int64_t kSharing = 8;         // iterations that share the places that they read at
-constexpr int64_t kShortRow = 4;        // vectors of a row that is not worth parts of its own around a cut
-
-// A function that is a polynomial, not an instruction.
-bool has_function(Scalar s) {
-  bool found = false;
-  for_each_scalar(s, [&](Scalar x) {
-    using expr::BinaryOp;
-    using expr::UnaryOp;
-    if (x->kind == expr::ScalarKind::Unary && is_float(x->dtype)) {
-      const UnaryOp op = x->unary();
-      const bool is_instruction = op == UnaryOp::Sqrt || op == UnaryOp::Rsqrt || op == UnaryOp::Recip;
-      found = found || (op >= UnaryOp::Exp && op <= UnaryOp::Sigmoid && !is_instruction);
-    }
-    if (x->kind == expr::ScalarKind::Binary && is_float(x->dtype)) {
-      const BinaryOp op = x->binary();
-      found = found || op == BinaryOp::Pow || op == BinaryOp::Rem || op == BinaryOp::Mod || op == BinaryOp::Atan2;
-    }
-  });
-  return found;
-}
-
-// Bytes of the widest type that is computed in.
-int64_t width_of(const Nest& nest) {
-  int64_t width = 1;
-  for (Scalar s : nest.scalars)
-    for_each_scalar(s, [&](Scalar t) {
-      const bool is_half = t->dtype == DType::F16 || t->dtype == DType::BF16;
-      width = std::max(width, is_half && t->kind != expr::ScalarKind::Load ? 4 : byte_size(t->dtype));
-    });
-  return width;
-}
-
-// Elements of one task along the vector loop.
-int64_t chunk_of(const Nest& nest) { return kChunkBytes / std::min<int64_t>(4, width_of(nest)); }
-
-// Lanes of the vector loop. Long loops in bytes or 16-bit integers alone fill whole vectors; halves are computed in f32.
-int64_t lanes_of(expr::Context& ctx, const target::Target& target, const Nest& nest) {
-  int64_t lanes = lanes_for(target, nest.scalars);
-  // Two registers at a time through the long chains of a function: one works while the other waits for results.
-  const bool waits = std::any_of(nest.scalars.begin(), nest.scalars.end(), [](Scalar s) { return has_function(s); });
-  if (waits && !nest.loops.empty() && !(const_upper(ctx, nest.loops.back().extent).value_or(INT64_MAX) < 4 * lanes))
-    lanes *= 2;
-  const int64_t width = width_of(nest);
-  if (width >= 4 || nest.loops.empty()) return lanes;
-  const Dim inner = nest.loops.back().extent;
-  const int64_t wide = target.vector_bytes / width;
-  return inner.is_const() && inner.const_value() < 2 * wide ? lanes : wide;
-}
+constexpr int64_t kShortRow = 4;  // vectors of a row that is not worth parts of its own around a cut
 
 // scalars[k] is stored at offsets[k] of stage k. With `segment`: of a group of one, in that range only.
 Nest make_nest(const Problem& p, const StageList& list, const std::vector<const Stage*>& group, const Segment* segment) {
@@ -175,122 +128,106 @@ loop::StmtPtr make_turns(expr::Context& ctx, const Nest& nest, const std::vector
   return loop::make_for(*v.as_symbol(), vectors, loop::ForKind::Serial, loop::make_block(std::move(parts)));
 }
 
-// The loop outside all but the last two whose iterations read at the same places but for a stride, where finding the places
-// takes several loads: that of an image's channels, for one. Their vectors are computed once for a few iterations.
-std::optional<size_t> loop_of_shared_places(expr::Context& ctx, const Nest& nest) {
-  constexpr size_t kLeastLoads = 2;
-  std::vector<Scalar> finding;
-  std::vector<Dim> gathers;
-  for (Dim d : all_offsets(nest)) {
-    const std::vector<Scalar> loads = expr::loads_of(expr::make_index(d));
-    if (loads.empty()) continue;
-    gathers.push_back(d);
-    for (Scalar s : loads)
-      if (std::find(finding.begin(), finding.end(), s) == finding.end()) finding.push_back(s);
-  }
-  const SymbolId inner = nest.loops.back().var;
-  auto uses = [](const std::vector<Scalar>& all, SymbolId var) {
-    return std::any_of(all.begin(), all.end(), [&](Scalar s) { return expr::uses_symbol(s, var); });
-  };
-  if (finding.size() < kLeastLoads || !uses(finding, inner)) return std::nullopt;
-  for (size_t j = nest.loops.size() - 1; j-- > 1;) {
-    const Loop& l = nest.loops[j - 1];
-    const bool strides = std::all_of(gathers.begin(), gathers.end(), [&](Dim d) { return stride_in(ctx, d, l.var); });
-    if (strides && !uses(finding, l.var)) return j - 1;
-  }
-  return std::nullopt;
+// A last axis of a few elements (channels of an image) and the axis before it, which is then the vector; or the last one
+// alone.
+struct Innermost {
+  Loop vector;
+  std::optional<Loop> few;
+};
+Innermost innermost_of(const Nest& nest, int64_t lanes) {
+  const Loop& last = nest.loops.back();
+  if (nest.loops.size() == 1 || !is_few(last.extent, lanes)) return {last, std::nullopt};
+  return {nest.loops[nest.loops.size() - 2], last};
 }
 
-// Tasks of the outer loops, and of chunks of a long innermost one, which is the vector loop.
-GridOfBlocks make_rows_of_vectors(expr::Context& ctx, const target::Target& target, const Nest& nest, const Group& group,
-                                  int64_t lanes) {
-  const Tail tail = tail_for(target, nest.scalars);
-  GridOfBlocks grid{nest.loops, {}};
-  Loop inner = grid.parallel.back();
-  grid.parallel.pop_back();
-  // A last axis of a few elements (channels of an image): the axis before it is the vector, and this one is unrolled
-  // inside.
-  std::vector<Dim> unrolled{Dim()};
-  std::optional<SymbolId> unrolled_var;
-  if (!grid.parallel.empty() && inner.extent.is_const() && inner.extent.const_value() <= lanes / 2) {
-    unrolled.clear();
-    for (int64_t i = 0; i < inner.extent.const_value(); ++i) unrolled.push_back(ctx.constant(i));
-    unrolled_var = inner.var;
-    inner = grid.parallel.back();
-    grid.parallel.pop_back();
+// What a task does of the nest's rows.
+struct Rows {
+  std::vector<Loop> parallel, serial;
+  expr::DimMap outer;  // the loops that were taken apart
+  Dim begin, length;   // along the vector loop
+};
+Rows rows_of_tasks(expr::Context& ctx, const Nest& nest, const Innermost& innermost) {
+  const Loop& inner = innermost.vector;
+  Rows rows{nest.loops, {}, {}, ctx.constant(0), inner.extent};
+  rows.parallel.resize(nest.loops.size() - (innermost.few ? 2 : 1));
+  const std::optional<int64_t> upper = const_upper(ctx, inner.extent);
+  if (!upper && !rows.parallel.empty()) {
+    const Loop row = rows.parallel.back();
+    rows.parallel.pop_back();
+    const RowBlock block = make_row_block(ctx, row, inner.extent, rows.parallel);
+    const Dim r = ctx.index_symbol("r", block.length);
+    rows.serial.push_back({*r.as_symbol(), block.length});
+    rows.outer[row.var] = block.begin + r;
   }
-  auto upper = const_upper(ctx, inner.extent);
-  Dim begin = ctx.constant(0), length = inner.extent;
-  std::vector<Loop> serial;
-  expr::DimMap outer;
-  std::optional<Loop> sharing;
-  if (const auto j = unrolled_var || group.checks > 0 ? std::nullopt : loop_of_shared_places(ctx, nest)) {
-    const Loop l = grid.parallel[*j];
-    const Dim blocks = ceildiv(l.extent, kSharing), b = ctx.index_symbol("b", blocks);
-    const Dim count = min(ctx.constant(kSharing), l.extent - b * kSharing), c = ctx.index_symbol("c", count);
-    grid.parallel[*j] = {*b.as_symbol(), blocks};
-    sharing = {*c.as_symbol(), count};
-    outer[l.var] = b * kSharing + c;
-  }
-  if (!upper && !grid.parallel.empty()) {
-    const Loop row = grid.parallel.back();
-    grid.parallel.pop_back();
-    const RowBlock block = make_row_block(ctx, row, inner.extent, grid.parallel);
-    Dim r = ctx.index_symbol("r", block.length);
-    serial.push_back({*r.as_symbol(), block.length});
-    outer[row.var] = block.begin + r;
-  }
-  const int64_t chunk = chunk_of(nest);
+  const int64_t chunk = chunk_of(nest.scalars);
   if (!upper || *upper > 2 * chunk) {
-    Dim chunks = ceildiv(inner.extent, chunk);
-    Dim t = ctx.index_symbol("t", chunks);
-    grid.parallel.push_back({*t.as_symbol(), chunks});
-    begin = t * chunk;
-    length = min(ctx.constant(chunk), inner.extent - begin);
-  } else if (!grid.parallel.empty() && *upper <= 512) {
-    serial.push_back(grid.parallel.back());  // short rows: several make a task
-    grid.parallel.pop_back();
+    const Dim chunks = ceildiv(inner.extent, chunk), t = ctx.index_symbol("t", chunks);
+    rows.parallel.push_back({*t.as_symbol(), chunks});
+    rows.begin = t * chunk;
+    rows.length = min(ctx.constant(chunk), inner.extent - rows.begin);
+  } else if (!rows.parallel.empty() && *upper <= kShortTask) {
+    rows.serial.push_back(rows.parallel.back());
+    rows.parallel.pop_back();
   }
+  return rows;
+}
+
+// Rows whose vectors of the last axis' elements take turns.
+GridOfBlocks make_interleaved_rows(expr::Context& ctx, const target::Target& target, const Nest& nest, const Group& group,
+                                   const Innermost& innermost, int64_t lanes) {
+  const Rows rows = rows_of_tasks(ctx, nest, innermost);
+  const SymbolId vector = innermost.vector.var, few = innermost.few->var;
+  const int64_t count = innermost.few->extent.const_value();
   std::vector<loop::StmtPtr> parts;
-  const int64_t count = static_cast<int64_t>(unrolled.size());
-  if (unrolled_var && group.checks == 0 && takes_turns(ctx, nest, inner.var, *unrolled_var, count)) {
-    const Dim vectors = floordiv(length, lanes);
-    if (!vectors.is_const(0))
-      parts.push_back(make_turns(ctx, nest, group.stages, outer, inner.var, *unrolled_var, count, begin, vectors, lanes));
-    begin = begin + vectors * lanes;
-    length = mod(length, lanes);
-  }
-  auto element = [&](const Nest& n, Dim v) {
+  const Dim vectors = floordiv(rows.length, lanes), begin = rows.begin + vectors * lanes;
+  if (!vectors.is_const(0))
+    parts.push_back(make_turns(ctx, nest, group.stages, rows.outer, vector, few, count, rows.begin, vectors, lanes));
+  auto element = [&](Dim v) {
     std::vector<loop::StmtPtr> points;
-    for (Dim u : unrolled) {
-      expr::DimMap at = outer;
-      at[inner.var] = begin + v;
-      if (unrolled_var) at[*unrolled_var] = u;
-      points.push_back(make_point(ctx, n, group, at, lane_of(v, begin)));
+    for (int64_t u = 0; u < count; ++u) {
+      expr::DimMap at = rows.outer;
+      at[vector] = begin + v;
+      at[few] = ctx.constant(u);
+      points.push_back(make_point(ctx, nest, group, at, lane_of(v, begin)));
     }
-    loop::StmtPtr st = loop::make_block(std::move(points));
-    return sharing ? loop::make_for(sharing->var, sharing->extent, loop::ForKind::Serial, st) : st;
+    return loop::make_block(std::move(points));
   };
-  auto rows = [&](loop::StmtPtr row) {
-    std::vector<loop::StmtPtr> all = parts;
-    all.push_back(std::move(row));
-    return wrap_loops(serial, loop::ForKind::Serial, loop::make_block(std::move(all)));
+  parts.push_back(make_vector_loop(ctx, mod(rows.length, lanes), lanes, element, tail_for(target, nest.scalars)));
+  return {rows.parallel, wrap_loops(rows.serial, loop::ForKind::Serial, loop::make_block(std::move(parts)))};
+}
+
+// Rows along which a condition changes once.
+GridOfBlocks make_cut_rows(expr::Context& ctx, const target::Target& target, const Nest& nest, const Group& group,
+                           const Cut& cut, int64_t lanes) {
+  const Loop& inner = nest.loops.back();
+  const Rows rows = rows_of_tasks(ctx, nest, {inner, std::nullopt});
+  const Tail tail = tail_for(target, nest.scalars);
+  Nest sides[3] = {nest, nest, nest};
+  for (size_t side : {Before, After})
+    for (Scalar& s : sides[side].scalars) s = assume(s, cut.condition, cut.holds_before == (side == Before));
+  auto element = [&](const Nest& n, Dim v) {
+    expr::DimMap at = rows.outer;
+    at[inner.var] = rows.begin + v;
+    return make_point(ctx, n, group, at, lane_of(v, rows.begin));
   };
-  grid.body = rows(make_vector_loop(ctx, length, lanes, [&](Dim v) { return element(nest, v); }, tail));
-  if (const auto cut =
-          unrolled_var || sharing || group.checks > 0 ? std::nullopt : find_cut(ctx, target, nest.scalars, inner)) {
-    Nest sides[3] = {nest, nest, nest};
-    for (size_t side : {Before, After})
-      for (Scalar& s : sides[side].scalars) s = assume(s, cut->condition, cut->holds_before == (side == Before));
-    const loop::StmtPtr in_parts = make_cut_loop(ctx, length, lanes, tail, expr::substitute(cut->at, outer) - begin,
-                                                 [&](Side side, Dim v) { return element(sides[side], v); });
-    const Dim enough = ctx.constant(kShortRow * lanes);
-    if (ctx.proves_less_equal(enough, length))
-      grid.body = rows(in_parts);
-    else if (!ctx.proves_less_equal(length, enough - 1))
-      grid.body = loop::make_if(expr::less_equal(enough, length), rows(in_parts), grid.body);
-  }
-  return grid;
+  auto in_rows = [&](loop::StmtPtr row) { return wrap_loops(rows.serial, loop::ForKind::Serial, std::move(row)); };
+  const loop::StmtPtr in_parts =
+      make_cut_loop(ctx, rows.length, lanes, tail, expr::substitute(cut.at, rows.outer) - rows.begin,
+                    [&](Side side, Dim v) { return element(sides[side], v); });
+  const Dim enough = ctx.constant(kShortRow * lanes);
+  if (ctx.proves_less_equal(enough, rows.length)) return {rows.parallel, in_rows(in_parts)};
+  const loop::StmtPtr whole = make_vector_loop(ctx, rows.length, lanes, [&](Dim v) { return element(nest, v); }, tail);
+  return {rows.parallel, loop::make_if(expr::less_equal(enough, rows.length), in_rows(in_parts), in_rows(whole))};
+}
+
+// Where a condition of rows of some length changes.
+std::optional<Cut> cut_of_rows(expr::Context& ctx, const target::Target& target, const Nest& nest, int64_t lanes) {
+  if (loop_of_shared_places(ctx, nest.loops, nest.scalars)) return std::nullopt;
+  const std::optional<Cut> cut = find_cut(ctx, target, nest.scalars, nest.loops.back());
+  if (!cut || ctx.proves_less_equal(rows_of_tasks(ctx, nest, {nest.loops.back(), std::nullopt}).length,
+                                    ctx.constant(kShortRow * lanes - 1)))
+    return std::nullopt;
+  return cut;
 }
 
 // The nest of a group as what is told by how its loads walk through memory.
@@ -304,27 +241,78 @@ Walk walk_of(const Problem& p, const StageList& list, const Nest& nest, const st
   for (const Stage* s : group) w.flat.buffers.push_back(s->tensor->id);
   auto elements_of = [&](expr::TensorId id) { return element_count(p.ctx, list.shapes.at(id)); };
   w.transposed = find_transposed(p.ctx, p.target, w.flat, elements_of);
-  if (!w.transposed && !merges_at_run_time(p.ctx, nest, lanes_of(p.ctx, p.target, nest)))
+  if (!w.transposed && !merges_at_run_time(p.ctx, nest,
+                                           lanes_of(p.ctx, p.target, nest.scalars,
+                                                    nest.loops.empty() ? p.ctx.constant(1) : nest.loops.back().extent)))
     w.step = find_strided(p.ctx, w.flat);
   return w;
 }
 
-// Chooses by how the loads walk through memory.
-GridOfBlocks make_grid(const Problem& p, const StageList& list, const Nest& nest, const Group& group) {
+// The direct builder that takes the nest, by how its loads walk through memory; nothing where none does.
+std::optional<GridOfBlocks> make_grid(const Problem& p, const StageList& list, const Nest& nest, const Group& group) {
   expr::Context& ctx = p.ctx;
-  const int64_t lanes = lanes_of(ctx, p.target, nest);
+  if (nest.loops.empty()) return GridOfBlocks{{}, make_point(ctx, nest, group, {}, std::nullopt)};
+  const int64_t lanes = lanes_of(ctx, p.target, nest.scalars, nest.loops.back().extent);
   const Walk walk = group.checks == 0 ? walk_of(p, list, nest, group.stages) : Walk();
   if (walk.transposed) return make_transposed(ctx, p.target, walk.flat, *walk.transposed);
   if (merges_at_run_time(ctx, nest, lanes)) {
-    Runs runs = make_runs(ctx, nest, chunk_of(nest), lanes, tail_for(p.target, nest.scalars),
+    Runs runs = make_runs(ctx, nest, chunk_of(nest.scalars), lanes, tail_for(p.target, nest.scalars),
                           [&](const Nest& run, SymbolId var, Dim at) {
                             return make_point(ctx, run, group, {{var, at}}, lane_of(at, ctx.constant(0)));
                           });
-    return {{runs.tasks}, runs.body};
+    return GridOfBlocks{{runs.tasks}, runs.body};
   }
   if (walk.step) return make_strided(ctx, p.target, walk.flat, *walk.step);
-  if (nest.loops.empty()) return {{}, make_point(ctx, nest, group, {}, std::nullopt)};
-  return make_rows_of_vectors(ctx, p.target, nest, group, lanes);
+  if (group.checks > 0) return std::nullopt;
+  const Innermost innermost = innermost_of(nest, lanes);
+  if (innermost.few) {
+    if (!takes_turns(ctx, nest, innermost.vector.var, innermost.few->var, innermost.few->extent.const_value()))
+      return std::nullopt;
+    return make_interleaved_rows(ctx, p.target, nest, group, innermost, lanes);
+  }
+  const auto cut = cut_of_rows(ctx, p.target, nest, lanes);
+  if (!cut) return std::nullopt;
+  return make_cut_rows(ctx, p.target, nest, group, *cut, lanes);
+}
+
+// The loops of the nest around what it stores and tests. An output has an axis a loop, so that neither of the loops needs a
+// proof that its iterations write to places of their own.
+loop::Function function_of(expr::Context& ctx, loop::Function f, const Nest& nest, const Group& group) {
+  std::vector<Dim> at, extents;
+  for (const Loop& l : nest.loops) {
+    at.push_back(ctx.symbol_dim(l.var));
+    extents.push_back(l.extent);
+  }
+  std::vector<loop::StmtPtr> body;
+  for (size_t k = 0; k < group.stages.size(); ++k) {
+    if (k < group.checks) {
+      body.push_back(loop::make_check(nest.scalars[k], static_cast<uint32_t>(k), {}));
+      continue;
+    }
+    const expr::TensorId id = group.stages[k]->tensor->id;
+    loop::Buffer& out = *std::find_if(f.params.begin(), f.params.end(), [&](const loop::Buffer& b) { return b.id == id; });
+    out.shape = extents;
+    Dim rest = nest.offsets[k];
+    for (size_t i = 0; i < at.size(); ++i) {
+      out.strides.push_back(*stride_in(ctx, nest.offsets[k], nest.loops[i].var));
+      rest = rest - out.strides[i] * at[i];
+    }
+    PLIANT_CHECK(rest.is_const(0)) << "an output of " << f.name << " is not written in even steps";
+    if (out.strides == row_major(ctx, extents)) out.strides.clear();
+    body.push_back(loop::make_store(id, at, nest.scalars[k]));
+  }
+  f.body = wrap_loops(nest.loops, loop::ForKind::Serial, loop::make_block(std::move(body)));
+  return f;
+}
+
+Result<LoweredKernel> schedule_nest(const Problem& p, const Nest& nest, const Group& group, loop::Function f,
+                                    std::vector<KernelArg> args) {
+  const std::vector<loop::Buffer> params = f.params;
+  Work work{function_of(p.ctx, std::move(f), nest, group), {}, std::move(args)};
+  for (const Loop& l : nest.loops) work.loops[l.var] = LoopRole::Spatial;
+  LoweredKernel k = TRY(schedule_kernel(p, kMap, std::move(work)));
+  k.function.params = params;  // a segment ends where its tensor does
+  return k;
 }
 
 }  // namespace
@@ -359,12 +347,17 @@ Result<LoweredKernel> lower_map_stages(const Problem& p, const StageList& list, 
     const size_t check = *check_of(p, *group.stages[k]);
     builder.add_trap(p.checks[check].message, location_of_check(p.function, p.node, check, ctx));
   }
-  const GridOfBlocks grid = make_grid(p, list, nest, group);
+  loop::Function f = builder.finish(nullptr);
   LoweredKernel k;
-  k.tasks = product_of(ctx, grid.parallel);
+  if (const auto grid = make_grid(p, list, nest, group)) {
+    f.body = wrap_loops(grid->parallel, loop::ForKind::Parallel, grid->body);
+    k.tasks = product_of(ctx, grid->parallel);
+    k.function = std::move(f);
+    k.args = signature.take_args();
+  } else {
+    k = TRY(schedule_nest(p, nest, group, std::move(f), signature.take_args()));
+  }
   k.work = product_of(ctx, nest.loops) * cost;
-  k.function = builder.finish(wrap_loops(grid.parallel, loop::ForKind::Parallel, grid.body));
-  k.args = signature.take_args();
   return k;
 }
 

@@ -47,9 +47,13 @@ std::vector<Scalar> with_step(expr::Context& ctx, const FlatMap& map, Dim step, 
   return out;
 }
 
-RowBlock make_row_block(expr::Context& ctx, const Loop& row, Dim columns, std::vector<Loop>& parallel) {
+Dim rows_of_task(expr::Context& ctx, Dim columns) {
   const Dim one = ctx.constant(1);
-  const Dim size = expr::max(one, expr::floordiv(ctx.constant(kTaskElements), expr::max(one, columns)));
+  return expr::max(one, expr::floordiv(ctx.constant(kTaskElements), expr::max(one, columns)));
+}
+
+RowBlock make_row_block(expr::Context& ctx, const Loop& row, Dim columns, std::vector<Loop>& parallel) {
+  const Dim size = rows_of_task(ctx, columns);
   const Dim count = expr::ceildiv(row.extent, size), b = ctx.index_symbol("b", count);
   parallel.push_back({*b.as_symbol(), count});
   return {b * size, expr::min(size, row.extent - b * size)};

@@ -13,6 +13,8 @@ std::optional<Dim> find_strided(expr::Context& ctx, const FlatMap& map);
 // For small steps vectors are loaded whole and picked apart, and a step of 1 is a copy; other steps gather.
 GridOfBlocks make_strided(expr::Context& ctx, const target::Target& target, const FlatMap& map, Dim step);
 
+// How many rows of `columns` elements make a task.
+Dim rows_of_task(expr::Context& ctx, Dim columns);
 // The iterations of `row` that one task runs, so many that short rows of `columns` elements make a task together. The loop
 // over the blocks is appended to `parallel`.
 struct RowBlock {

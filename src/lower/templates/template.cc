@@ -46,6 +46,8 @@ Result<LoweredKernel> schedule_kernel(const Problem& p, const Template& t, Work 
   k.function = loop::flatten(s.function(), ctx);
   k.args = std::move(work.args);
   k.tasks = ctx.constant(1);
+  for (const loop::StmtPtr& l : perfect_nest(k.function))
+    if (l->for_kind == loop::ForKind::Parallel) k.tasks = k.tasks * l->extent;
   return k;
 }
 

@@ -28,13 +28,16 @@ struct Template {
 // Checks, and updates that meet: a nest that runs in its order. (serial.cc)
 extern const Template kSerial;
 
+// Maps: a nest of independent iterations. (map.cc)
+extern const Template kMap;
+
 // The loops that hold nothing but each other, from the function's body on, outermost first.
 std::vector<loop::StmtPtr> perfect_nest(const loop::Function& f);
 // Merges neighbouring loops of the perfect nest where every offset allows it, from the innermost pair outwards.
 void collapse_nest(schedule::Schedule& s);
 
 // The kernel that the template makes of a naive function it matches, at the first value of each knob. Storage is flat. It
-// has one task; `work` is the caller's to set.
+// has a task for each iteration of its Parallel loops; `work` is the caller's to set.
 Result<LoweredKernel> schedule_kernel(const Problem& p, const Template& t, Work work);
 
 }  // namespace pliant::lower

@@ -1,5 +1,7 @@
 // for o in ceildiv(E, F) { … for i in min(F, E - o*F) … }  ->  for main in floordiv(E, F) { … for i in F … }
 // for tail in ceildiv(E, F) - floordiv(E, F) { … for i in E - floordiv(E, F)*F … }.
+#include <algorithm>
+
 #include "loop/lexer.h"
 #include "schedule/primitives/tail.h"
 
@@ -12,15 +14,19 @@ Status Schedule::partition(std::string_view name, std::string_view main, std::st
     return e.refuse(std::string("loop ") + std::string(name) + " is " + loop::name_of(old->for_kind));
   Dim o = e.ctx.symbol_dim(old->var), size;
   std::optional<Tail> full;
+  const Extents inner = loops_below(old->body[0]);
+  auto varies_inside = [&](Dim d) {
+    return std::any_of(inner.begin(), inner.end(), [&](auto& l) { return expr::uses_symbol(d, l.first); });
+  };
   auto consider = [&](Dim extent) {
     auto t = tail_of(extent, e.ctx);
-    if (!t || size) return;
+    if (!t || size || varies_inside(t->rest)) return;
     auto c = expr::coefficient_of(t->rest, old->var);
     if (!c || !c->is_const(-t->limit)) return;
     size = extent;
     full = t;
   };
-  for (auto& [var, extent] : loops_below(old->body[0])) {
+  for (auto& [var, extent] : inner) {
     consider(extent);
     if (auto it = e.padded.find(var); it != e.padded.end()) consider(it->second);
   }

@@ -1,0 +1,151 @@
+// One nest of independent iterations: tasks of rows, or of parts of long rows, and vectors along them.
+#include <algorithm>
+
+#include "loop/walk.h"
+#include "lower/movement/strided.h"
+#include "lower/movement/vector_rows.h"
+#include "lower/templates/template.h"
+
+namespace pliant::lower {
+
+namespace {
+
+enum : size_t { Lanes, Part, Halving, Shared };
+
+std::vector<Scalar> values_of(const loop::StmtPtr& body) {
+  std::vector<Scalar> out;
+  loop::for_each(body, [&](const loop::Stmt& s) {
+    if (s.kind == loop::StmtKind::Store || s.kind == loop::StmtKind::Check) out.push_back(s.value);
+  });
+  return out;
+}
+
+std::optional<Space> match(const Work& work, const target::Target& target) {
+  const std::vector<loop::StmtPtr> loops = perfect_nest(work.function);
+  if (loops.empty()) return std::nullopt;
+  for (const loop::StmtPtr& s : loops)
+    if (work.loops.at(s->var) != LoopRole::Spatial) return std::nullopt;
+  const loop::StmtPtr body = loops.back()->body[0];
+  bool is_map = true;
+  loop::for_each(body, [&](const loop::Stmt& s) {
+    is_map = is_map && (s.kind == loop::StmtKind::Block || s.kind == loop::StmtKind::Check ||
+                        (s.kind == loop::StmtKind::Store && s.store_kind == loop::StoreKind::Assign));
+  });
+  if (!is_map) return std::nullopt;
+  const std::vector<Scalar> values = values_of(body);
+  expr::Context& ctx = *values[0]->ctx;
+  const int64_t lanes = lanes_of(ctx, target, values, loops.back()->extent), part = chunk_of(values);
+  const int64_t halving = tail_for(target, values) == Tail::Halving ? 1 : 0;
+  return Space{{"lanes", {lanes, lanes / 2, lanes * 2}},
+               {"elements of a task", {part, part / 4, part * 4}},
+               {"halving rest", {halving, 1 - halving}},
+               {"iterations at shared places", {8, 1, 4}}};
+}
+
+// The loops that a schedule has made so far, by their names.
+class MapSchedule {
+ public:
+  MapSchedule(schedule::Schedule& s, const Point& point) : s_(s), ctx_(s.ctx()), point_(point) {
+    const std::vector<loop::StmtPtr> nest = perfect_nest(s.function());
+    values_ = values_of(nest.back()->body[0]);
+    for (const loop::StmtPtr& l : nest) loops_.push_back({l->var, l->extent});
+    for (const schedule::LoopInfo& l : s.loops()) parallel_.push_back(l.name);
+  }
+
+  Status apply() {
+    TRY(choose_vector());
+    TRY(make_tasks());
+    TRY(nest());
+    for (const std::string& l : parallel_) TRY(s_.parallel(l));
+    if (!few_.empty()) TRY(s_.unroll(few_));
+    return vectorize();
+  }
+
+ private:
+  std::string fresh(const std::string& base) const {
+    std::string name = base;
+    for (int k = 2; s_.has_loop(name); ++k) name = base + std::to_string(k);
+    return name;
+  }
+  std::string take_last() {
+    std::string last = parallel_.back();
+    parallel_.pop_back();
+    return last;
+  }
+
+  // The innermost loop, or the one before a few elements; and iterations that share the places that they read at.
+  Status choose_vector() {
+    vector_ = take_last();
+    extent_ = loops_.back().extent;
+    if (!parallel_.empty() && is_few(extent_, point_[Lanes])) {
+      few_ = vector_;
+      vector_ = take_last();
+      extent_ = loops_[loops_.size() - 2].extent;
+      return ok();
+    }
+    const auto j = point_[Shared] == 1 ? std::nullopt : loop_of_shared_places(ctx_, loops_, values_);
+    if (!j) return ok();
+    const std::string block = fresh("b");
+    sharing_ = fresh("c");
+    TRY(s_.split(parallel_[*j], point_[Shared], block, sharing_));
+    parallel_[*j] = block;
+    return ok();
+  }
+
+  Status make_tasks() {
+    const std::optional<int64_t> upper = const_upper(ctx_, extent_);
+    if (!upper && !parallel_.empty()) {
+      const std::string row = take_last(), block = fresh("b");
+      row_ = fresh("r");
+      TRY(s_.split(row, rows_of_task(ctx_, extent_), block, row_));
+      parallel_.push_back(block);
+    }
+    if (!upper || *upper > 2 * point_[Part]) {
+      const std::string task = fresh("t"), part = fresh("p");
+      TRY(s_.split(vector_, point_[Part], task, part));
+      parallel_.push_back(task);
+      vector_ = part;
+    } else if (row_.empty() && !parallel_.empty() && *upper <= kShortTask) {
+      row_ = take_last();
+    }
+    return ok();
+  }
+
+  // Tasks, rows, the vector loop, then what is done for each of its elements.
+  Status nest() {
+    std::vector<std::string> order = parallel_, now;
+    for (const std::string& l : {row_, vector_, sharing_, few_})
+      if (!l.empty()) order.push_back(l);
+    for (const schedule::LoopInfo& l : s_.loops()) now.push_back(l.name);
+    return order == now ? ok() : s_.reorder(order);
+  }
+
+  Status vectorize() {
+    // A loop whose length cannot be proved to be none below 0 stays as it is.
+    const auto rest = point_[Halving] != 0 ? schedule::Rest::Halving : schedule::Rest::Masked;
+    (void)s_.vectorize(vector_, point_[Lanes], fresh("v"), fresh("l"), fresh("m"), rest);
+    const bool chooses =
+        std::any_of(values_.begin(), values_.end(), [](Scalar s) { return s->kind == expr::ScalarKind::Select; });
+    if (!chooses) return ok();
+    for (const schedule::LoopInfo& l : s_.loops())
+      if (l.kind == loop::ForKind::Vector) (void)s_.branch(l.name);
+    return ok();
+  }
+
+  schedule::Schedule& s_;
+  expr::Context& ctx_;
+  const Point& point_;
+  std::vector<Scalar> values_;
+  std::vector<Loop> loops_;            // as they were
+  std::vector<std::string> parallel_;  // outermost first
+  std::string row_, vector_, sharing_, few_;
+  Dim extent_;  // of the vector loop, before it is taken apart
+};
+
+Status apply(schedule::Schedule& s, const Point& point) { return MapSchedule(s, point).apply(); }
+
+}  // namespace
+
+const Template kMap{"map", match, apply};
+
+}  // namespace pliant::lower
