@@ -105,8 +105,10 @@ class Trial {
   Function reversed(Function f) const {
     f.body = rewrite(f.body, [&](const StmtPtr& s) {
       if (s->kind != StmtKind::For || (s->for_kind != ForKind::Parallel && s->for_kind != ForKind::Vector)) return s;
-      StmtPtr body = substitute(s->body[0], {{s->var, s->extent - 1 - ctx_.symbol_dim(s->var)}});
-      return make_for(s->var, s->extent, s->for_kind, body);
+      // Another variable: what is known of loops inside, such as their bounds, speaks of this one as it runs forwards.
+      const Dim var = ctx_.index_symbol("backwards", s->extent);
+      StmtPtr body = substitute(s->body[0], {{s->var, s->extent - 1 - var}});
+      return make_for(*var.as_symbol(), s->extent, s->for_kind, body);
     });
     return f;
   }
