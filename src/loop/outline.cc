@@ -1,10 +1,10 @@
 #include "loop/outline.h"
 
-#include <map>
 #include <numeric>
 #include <set>
 #include <unordered_map>
 
+#include "expr/dim/products.h"
 #include "expr/scalar/with_args.h"
 #include "loop/walk.h"
 
@@ -33,42 +33,19 @@ class Outliner {
   const std::vector<std::pair<Dim, Dim>>& sizes() const { return sizes_; }
 
  private:
-  using Factors = std::vector<std::pair<const expr::Atom*, uint32_t>>;
-
   Dim visit(Dim d) {
     if (is_plain(d)) return d;
     if (auto it = dims_.find(d.node()); it != dims_.end()) return it->second;
-    // The factors of the variables, each with what it is multiplied by.
-    std::map<std::vector<std::pair<uint32_t, uint32_t>>, size_t> places;
-    std::vector<std::pair<Factors, Dim>> products;
-    for (const auto& [monomial, coefficient] : d->terms) {
-      Factors varying;
-      std::vector<std::pair<uint32_t, uint32_t>> key;
-      Dim free = ctx_.constant(coefficient);
-      for (const auto& [atom, power] : monomial->factors) {
-        if (is_free(*atom)) {
-          for (uint32_t k = 0; k < power; ++k) free = free * dim_of(*atom);
-        } else {
-          varying.push_back({atom, power});
-          key.push_back({atom->id, power});
-        }
-      }
-      const auto [it, is_new] = places.try_emplace(std::move(key), products.size());
-      if (is_new)
-        products.push_back({std::move(varying), free});
-      else
-        products[it->second].second = products[it->second].second + free;
-    }
     Dim sum = ctx_.constant(0);
-    for (const auto& [factors, free] : products) {
-      Dim term = outline(free);
-      for (const auto& [atom, power] : factors) {
+    for (const auto& [fixed, varying] : expr::products_of(d, [this](const expr::Atom& a) { return !is_free(a); })) {
+      Dim term = outline(fixed);
+      for (const auto& [atom, power] : varying) {
         const Dim by = visit(*atom);
-        for (uint32_t k = 0; k < power; ++k) term = term * by;
+        for (uint32_t k = 0; k < power && makes_symbols_; ++k) term = term * by;
       }
-      sum = sum + term;
+      if (makes_symbols_) sum = sum + term;
     }
-    return dims_[d.node()] = sum;
+    return dims_[d.node()] = makes_symbols_ ? sum : d;
   }
 
   // An atom that a variable or memory has a part in.
@@ -81,6 +58,7 @@ class Outliner {
     if (a.kind == AtomKind::Value) return expr::value(visit(Scalar(a.scalar)));
     std::vector<Dim> args;
     for (Dim d : a.args) args.push_back(visit(d));
+    if (!makes_symbols_) return a.args[0];  // nobody asks
     return with_args(a.kind, args);
   }
 
@@ -141,10 +119,6 @@ class Outliner {
     return ctx_.symbol(std::move(info));
   }
 
-  Dim dim_of(const expr::Atom& a) {
-    if (a.kind == expr::AtomKind::Symbol) return ctx_.symbol_dim(a.symbol);
-    return with_args(a.kind, a.args);
-  }
   static Dim with_args(expr::AtomKind kind, const std::vector<Dim>& args) {
     Dim out = args[0];
     for (size_t k = 1; k < args.size(); ++k) {
