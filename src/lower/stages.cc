@@ -169,9 +169,10 @@ StageList make_stages(const Problem& p, Inline policy) {
   std::map<expr::TensorId, const Stage*> inlined;
   std::set<expr::TensorId> stored;  // of those inlined, what some reader would copy too often
   for (const te::Tensor& t : all) {
-    std::map<expr::TensorId, const Stage*> into = inlined;
-    if (policy != Inline::All && inlined_cost(*t, inlined) > kMostInlined)
-      std::erase_if(into, [&](const auto& entry) {
+    std::optional<std::map<expr::TensorId, const Stage*>> fewer;
+    if (policy != Inline::All && inlined_cost(*t, inlined) > kMostInlined) {
+      fewer = inlined;
+      std::erase_if(*fewer, [&](const auto& entry) {
         const Stage& s = *entry.second;
         const bool is_read =
             std::any_of(t->reads.begin(), t->reads.end(), [&](const te::Tensor& r) { return r == s.tensor; });
@@ -179,6 +180,8 @@ StageList make_stages(const Problem& p, Inline policy) {
         stored.insert(entry.first);
         return true;
       });
+    }
+    const auto& into = fewer ? *fewer : inlined;
     Stage s{t, inline_loads(t->body, into), inline_loads(t->base, into), {}, outputs.count(t->id) != 0};
     for (Dim d : t->target) s.target.push_back(inline_loads(d, into));
     made.push_back(std::move(s));
