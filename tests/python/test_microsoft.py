@@ -99,3 +99,19 @@ def test_dynamic_quantize_lstm(direction, by_column, dtype):
         feeds = {"x": normal(steps, batch, features)}
         weights[4:6] = normal(d, batch, hidden), normal(d, batch, hidden)
         check("DynamicQuantizeLSTM", feeds, weights, ["y", "h", "c"], rtol=1e-4, direction=direction, hidden_size=hidden)
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("padding", [1, 50])
+def test_dynamic_quantize_lstm_of_lengths(direction, padding):
+    """What lies behind the longest sequence, and states of sequences that ended before, have no part in the ranges of the bytes."""
+    d, hidden, features = 2 if direction == "bidirectional" else 1, 6, 5
+    rng = np.random.default_rng(3)
+    recurrent = [rng.integers(-127, 128, (d, k, 4 * hidden)).astype(np.int8) for k in (features, hidden)]
+    quantisation = [rng.uniform(0.001, 0.01, d).astype(np.float32), np.zeros(d, np.int8)]
+    for steps, lengths in [(7, [7, 5, 3]), (7, [4, 3, 2]), (7, [4, 0, 2]), (1, [1, 1]), (5, [2])]:
+        x = normal(steps, len(lengths), features)
+        for b, length in enumerate(lengths):
+            x[length:, b] *= padding
+        weights = [*recurrent, normal(d, 8 * hidden), np.array(lengths, np.int32), None, None, None, *quantisation, *quantisation]
+        check("DynamicQuantizeLSTM", {"x": x}, weights, ["y", "h", "c"], rtol=1e-4, direction=direction, hidden_size=hidden)

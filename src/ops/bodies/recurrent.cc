@@ -260,6 +260,23 @@ Result<Recurrence::State> Recurrence::initial_state(int64_t d) {
   return s;
 }
 
+// bool[batch, 1]: the sequences that have step t.
+Result<ValueId> Recurrence::is_running(Dim t) {
+  ValueId number = TRY(e_.append("array.from_dims", Attrs{{"values", std::vector<Dim>{t}}}, {}));
+  return reshape(TRY(binary("lt", number, lengths_)), {batch_, e_.ctx.constant(1)});
+}
+
+// The input with zeros for the steps that no sequence has, so that they have no part in the range of the bytes: as
+// onnxruntime has it.
+Result<ValueId> Recurrence::reached_input() {
+  if (lengths_ == kNoValue) return x_;
+  const Dim one = e_.ctx.constant(1);
+  const ValueId longest = TRY(e_.append("reduce.max", Attrs{{"axes", std::vector<int64_t>{0}}}, {lengths_}));
+  Attrs counted{{"shape", std::vector<Dim>{steps_, one, one}}, {"axis", int64_t{0}}, {"to", DType::I64}};
+  const ValueId number = TRY(e_.append("array.iota", std::move(counted), {}));
+  return e_.append("math.where", {}, {TRY(binary("lt", number, longest)), x_, e_.scalar(dtype_, 0)});
+}
+
 // A reversed run without lengths counts the steps down; with lengths it goes over sequences that were reversed beforehand.
 Result<Recurrence::Run> Recurrence::run_direction(int64_t d, const Step& step) {
   expr::Context& ctx = e_.ctx;
@@ -283,11 +300,14 @@ Result<Recurrence::Run> Recurrence::run_direction(int64_t d, const Step& step) {
     Dim at = counts_down ? steps_ - 1 - t : t;
     ValueId gates = TRY(part(products, 0, at, at + 1));
     gates = TRY(reshape(gates, {batch_, hidden_ * cell_.gates}));
-    State next = TRY(step(*this, direction, gates, old));
+    State seen = old;
+    // As onnxruntime has it, the range of the bytes is that of what the step before gave: zeros for sequences that had
+    // ended.
+    if (by_length && has_bytes_) seen.h = TRY(e_.append("math.where", {}, {TRY(is_running(t - 1)), old.h, nothing}));
+    State next = TRY(step(*this, direction, gates, seen));
     ValueId out = next.h;
     if (by_length) {
-      ValueId number = TRY(e_.append("array.from_dims", Attrs{{"values", std::vector<Dim>{t}}}, {}));
-      ValueId running = TRY(reshape(TRY(binary("lt", number, lengths_)), {batch_, ctx.constant(1)}));
+      const ValueId running = TRY(is_running(t));
       auto keep = [&](ValueId fresh, ValueId other) { return e_.append("math.where", {}, {running, fresh, other}); };
       out = TRY(keep(next.h, nothing));
       next.h = TRY(keep(next.h, old.h));
@@ -325,13 +345,13 @@ Result<std::vector<ValueId>> Recurrence::run(const Step& step) {
   has_bytes_ = e_.has(8);
   if (has_bytes_ != e_.has(10)) return e_.fail("input-count", "both weights of a recurrent layer have scales, or none");
   TRY(settle_inputs());
-  if (has_bytes_) x_bytes_ = TRY(quantise(x_));
   if (e_.has(4)) {
     lengths_ = TRY(e_.append("array.check_lengths", Attrs{{"limit", steps_}}, {input(4)}));
     if (e_.type(lengths_).shape.size() != 1) return e_.fail("shape-mismatch", "the lengths of sequences must have rank 1");
     TRY(require_equal(e_.type(lengths_).shape[0], batch_, "lengths and batch of a recurrent layer"));
     lengths_ = TRY(reshape(lengths_, {batch_}));
   }
+  if (has_bytes_) x_bytes_ = TRY(quantise(TRY(reached_input())));
   std::vector<ValueId> ys, hs, cs;
   for (int64_t d = 0; d < directions_; ++d) {
     Run run = TRY(run_direction(d, step));

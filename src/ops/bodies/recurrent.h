@@ -76,6 +76,8 @@ class Recurrence {
   Result<Run> run_direction(int64_t d, const Step& step);
   Result<ValueId> input_products(bool reversed, int64_t d, Direction& direction);
   Result<State> initial_state(int64_t d);
+  Result<ValueId> is_running(Dim t);
+  Result<ValueId> reached_input();
 
   Status require_equal(Dim a, Dim b, const std::string& message);
   Result<ValueId> part(ValueId v, int64_t axis, Dim begin, Dim end);

@@ -39,27 +39,30 @@ Result<std::vector<ValueId>> expand(ExpandContext& e) {
 }  // namespace
 
 OpDef op_nn_lstm() {
-  return {
-      .name = "nn.lstm",
-      .doc =
-          "A long short-term memory over a sequence, with peepholes, lengths and both directions as ONNX LSTM has them. "
-          "Weights may be bytes, with inputs for their scales and zero points; then what is multiplied by them goes "
-          "through 8 bits, by the range of the whole input and by that of the state in each step.",
-      .attrs = recurrent_attrs() +
-               std::vector<AttrSpec>{attr("input_forget", false, "the forget gate is one less the input gate")},
-      .min_inputs = 3,
-      .max_inputs = 12,
-      .outputs = 3,
-      .expand = expand,
-      .samples = {"f32[T,B,I] f32[2,8,I] f32[2,8,2] f32[2,16] i32[B]@1..4 f32[2,B,2] f32[2,B,2] f32[2,6] T=3 B=2 I=3 "
-                  "hidden=2 direction=bidirectional outputs=3",
-                  "f32[2,B,I] f32[1,12,I] f32[1,12,3] f32[1,24] B=2 I=4 hidden=3 outputs=3",
-                  "f32[3,B,I] f32[2,8,I] f32[2,8,2] f32[2,16] i32[B]@1..4 f32[2,B,2] f32[2,B,2] f32[2,6] B=2 I=3 hidden=2 "
-                  "direction=bidirectional outputs=3",
-                  "f32[B,2,I] f32[1,8,I] f32[1,8,2] _ _ f32[B,1,2] B=2 I=3 hidden=2 batch_major=true direction=reverse "
-                  "clip=0.5 input_forget=true outputs=2",
-                  "f32[T,B,I] i8[2,I,8] i8[2,2,8] f32[2,16] _ _ _ _ f32[2]@0.01..0.02 i8[2] f32[2,8]@0.01..0.02 i8[2,8] "
-                  "T=2 B=2 I=4 hidden=2 direction=bidirectional outputs=3"}};
+  return {.name = "nn.lstm",
+          .doc =
+              "A long short-term memory over a sequence, with peepholes, lengths and both directions as ONNX LSTM has them. "
+              "Weights may be bytes, with inputs for their scales and zero points; then what is multiplied by them goes "
+              "through 8 bits, by the range of the input up to the end of the longest sequence and by that of the state in "
+              "each step, where sequences that had ended a step before count as zeros.",
+          .attrs = recurrent_attrs() +
+                   std::vector<AttrSpec>{attr("input_forget", false, "the forget gate is one less the input gate")},
+          .min_inputs = 3,
+          .max_inputs = 12,
+          .outputs = 3,
+          .expand = expand,
+          .samples = {
+              "f32[T,B,I] f32[2,8,I] f32[2,8,2] f32[2,16] i32[B]@1..4 f32[2,B,2] f32[2,B,2] f32[2,6] T=3 B=2 I=3 "
+              "hidden=2 direction=bidirectional outputs=3",
+              "f32[2,B,I] f32[1,12,I] f32[1,12,3] f32[1,24] B=2 I=4 hidden=3 outputs=3",
+              "f32[3,B,I] f32[2,8,I] f32[2,8,2] f32[2,16] i32[B]@1..4 f32[2,B,2] f32[2,B,2] f32[2,6] B=2 I=3 hidden=2 "
+              "direction=bidirectional outputs=3",
+              "f32[B,2,I] f32[1,8,I] f32[1,8,2] _ _ f32[B,1,2] B=2 I=3 hidden=2 batch_major=true direction=reverse "
+              "clip=0.5 input_forget=true outputs=2",
+              "f32[T,B,I] i8[2,I,8] i8[2,2,8] f32[2,16] _ _ _ _ f32[2]@0.01..0.02 i8[2] f32[2,8]@0.01..0.02 i8[2,8] "
+              "T=2 B=2 I=4 hidden=2 direction=bidirectional outputs=3",
+              "f32[T,B,I] i8[2,I,8] i8[2,2,8] f32[2,16] i32[B]@1..3 _ _ _ f32[2]@0.01..0.02 i8[2] f32[2]@0.01..0.02 i8[2] "
+              "T=4 B=2 I=3 hidden=2 direction=bidirectional outputs=3"}};
 }
 
 }  // namespace pliant::ops
