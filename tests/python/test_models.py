@@ -13,7 +13,9 @@ from conftest import MODELS, ROOT, SHARED, load_script
 import pliant
 
 SCRIPT = SHARED / "models" / "real_models.py"
-REAL = ["ppocr_det", "ppocr_rec", "ppocr_cls", "minilm_int8", "magika", "basic_pitch", "silero_vad_openvino_16k"]
+REAL = ["ppocr_det", "ppocr_rec", "ppocr_cls", "minilm_int8", "magika", "basic_pitch",  # all but Kokoro: test_kokoro.py
+        "silero_vad", "silero_vad_half", "silero_vad_16k_op15", "silero_vad_16k_sequence", "silero_vad_op18_ifless",
+        "silero_vad_openvino_16k"]
 
 
 def relative_error(got, want):
