@@ -47,7 +47,9 @@ class MapSchedule {
  public:
   MapSchedule(schedule::Schedule& s, const Point& point) : s_(s), ctx_(s.ctx()), point_(point) {
     const std::vector<loop::StmtPtr> nest = perfect_nest(s.function());
-    values_ = values_of(nest.back()->body[0]);
+    const loop::StmtPtr body = nest.back()->body[0];
+    values_ = values_of(body);
+    loop::for_each(body, [&](const loop::Stmt& x) { has_checks_ = has_checks_ || x.kind == loop::StmtKind::Check; });
     for (const loop::StmtPtr& l : nest) loops_.push_back({l->var, l->extent});
     for (const schedule::LoopInfo& l : s.loops()) parallel_.push_back(l.name);
   }
@@ -83,7 +85,7 @@ class MapSchedule {
       extent_ = loops_[loops_.size() - 2].extent;
       return ok();
     }
-    const auto j = point_[Shared] == 1 ? std::nullopt : loop_of_shared_places(ctx_, loops_, values_);
+    const auto j = point_[Shared] == 1 || has_checks_ ? std::nullopt : loop_of_shared_places(ctx_, loops_, values_);
     if (!j) return ok();
     const std::string block = fresh("b");
     sharing_ = fresh("c");
@@ -136,6 +138,7 @@ class MapSchedule {
   expr::Context& ctx_;
   const Point& point_;
   std::vector<Scalar> values_;
+  bool has_checks_ = false;
   std::vector<Loop> loops_;            // as they were
   std::vector<std::string> parallel_;  // outermost first
   std::string row_, vector_, sharing_, few_;
