@@ -21,7 +21,7 @@ struct GridOfBlocks {
 };
 
 // Some load walks through memory in large steps along the last loop but by single elements along another one. Such loads are
-// made in blocks of vectors and transposeed in registers. Nothing where no load does so. `elements`: of a tensor.
+// made in blocks of vectors and transposed in registers. Nothing where no load does so. `elements`: of a tensor.
 struct Transposed {
   size_t row = 0;             // the loop along which the loads are contiguous
   std::vector<Scalar> loads;  // all of them
