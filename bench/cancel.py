@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """How soon a run ends that is cancelled: one operator after another, at sizes that run long, on one thread.
 
-  cancel.py [NAME ...] [--after SECONDS] [--limit MS] [--repeat N] [--loop SECONDS]
+  cancel.py [NAME ...] [--after SECONDS] [--limit MS] [--repeat N] [--loop SECONDS | --long SECONDS]
 
 Prints for each operator how long it ran before, and how long it went on after cancel(): by the CPU clock of its thread, and by the
 wall clock, which counts what other processes take from it. A run that ends by itself is cancelled sooner; `short` is one
 that leaves no time for that. With --loop the operator is the body of a compiled loop that never ends, and each run is cancelled at a
-random moment of so many seconds.
+random moment of so many seconds; with --long so are the operators whose run lasts ten seconds within 4 GB, at sizes at which it does.
 """
 import argparse
 import sys
@@ -299,6 +299,64 @@ def sequences_and_loops():
              x=f(size)))
 
 
+def long_runs():
+    """Operators at sizes that run for ten seconds, or as near to it as 4 GB allow."""
+    def constant(name, op, x, w, **attrs):
+        case("long_" + name, node(op, "x w", **attrs), lambda: dict(x=f(*x)), dict(w=f(*w)), fixed="x1")
+
+    for kind, size in ((np.float32, 8000), (np.float64, 8000), (np.float16, 6000)):
+        case(f"long_MatMul_{kind.__name__}", node("MatMul", "x w"),
+             lambda kind=kind, size=size: dict(x=f(2 * size, size).astype(kind), w=f(size, size).astype(kind)))
+    constant("MatMul_constant", "MatMul", (40000, 4000), (4000, 4000))
+    constant("Gemm", "Gemm", (40000, 4000), (4000, 4000), transB=1)
+    case("long_Einsum", node("Einsum", "x z", equation="bqhd,bkhd->bhqk"), lambda: dict(x=f(1, 16000, 1, 4000), z=f(1, 16000, 1, 4000)))
+    constant("Conv", "Conv", (2, 512, 400, 400), (512, 512, 3, 3), pads=[1] * 4)
+    case("long_Conv_weight_input", node("Conv", "x w", pads=[1] * 4), lambda: dict(x=f(2, 512, 300, 300), w=f(512, 512, 3, 3)),
+         fixed="x1 w0 w1 w2 w3")
+    constant("Conv_1d", "Conv", (1, 1024, 200000), (1024, 1024, 3), dilations=[5], pads=[5, 5])
+    constant("Conv_3d", "Conv", (1, 192, 64, 128, 128), (192, 192, 3, 3, 3), pads=[1] * 6)
+    constant("Conv_depthwise", "Conv", (1, 96, 1000, 1000), (96, 1, 61, 61), pads=[30] * 4, group=96)
+    constant("Conv_group4", "Conv", (2, 1024, 300, 300), (1024, 256, 3, 3), pads=[1] * 4, group=4)
+    constant("ConvTranspose", "ConvTranspose", (2, 512, 250, 250), (512, 512, 4, 4), strides=[2, 2], pads=[1] * 4)
+    case("long_DeformConv", node("DeformConv", "x w o", pads=[1] * 4), lambda: dict(x=f(1, 128, 800, 800), o=f(1, 18, 800, 800)),
+         dict(w=f(128, 128, 3, 3)), fixed="x1 o1")
+    for op in ("MaxPool", "AveragePool", "LpPool"):
+        case("long_" + op, node(op, "x", kernel_shape=[301, 301], pads=[150] * 4), lambda: dict(x=f(4, 64, 1000, 1000)))
+    boxes = 100000
+    case("long_MaxRoiPool", node("MaxRoiPool", "x r", pooled_shape=[7, 7]),
+         lambda: dict(x=f(1, 64, 100, 100), r=np.concatenate([np.zeros((boxes, 1)), np.sort(R.uniform(0, 99, (boxes, 2, 2)), 1)
+                                                              .reshape(boxes, 4)], 1).astype(np.float32)), fixed="r1")
+    case("long_RoiAlign", node("RoiAlign", "x r b", output_height=7, output_width=7, sampling_ratio=0),
+         lambda: dict(x=f(1, 64, 100, 100), r=np.sort(R.uniform(0, 99, (boxes, 2, 2)), 1).reshape(boxes, 4).astype(np.float32),
+                      b=np.zeros(boxes, np.int64)), fixed="r1")
+    case("long_GridSample", node("GridSample", "x g", mode="cubic"),
+         lambda: dict(x=f(1, 64, 400, 400), g=R.uniform(-1, 1, (1, 3000, 3000, 2)).astype(np.float32)), fixed="g3")
+    case("long_Attention", node("Attention", "q k v"), lambda: dict(q=f(1, 12, 6000, 1024), k=f(1, 12, 6000, 1024), v=f(1, 12, 6000, 1024)),
+         opset=23, fixed="q1 k1 v1 q3 k3 v3")
+    for op, gates in (("LSTM", 4), ("GRU", 3), ("RNN", 1)):
+        case("long_" + op, node(op, "x w r", hidden_size=512), lambda: dict(x=f(60000, 8, 128)),
+             dict(w=f(1, gates * 512, 128), r=f(1, gates * 512, 512)), fixed="x2")
+    for name, shape in (("rows", (20000, 8191, 1)), ("2_24", (1, 1 << 24, 1)), ("prime", (1, (1 << 24) - 3, 1))):
+        case("long_DFT_" + name, node("DFT", "x"), lambda shape=shape: dict(x=f(*shape)), fixed="x2")
+    case("long_STFT", node("STFT", "x s w"), lambda: dict(x=f(1, 200000000)), dict(s=np.int64(160), w=f(400)))
+    case("long_NonMaxSuppression", node("NonMaxSuppression", "b s m i"),
+         lambda: dict(b=np.concatenate([(q := R.uniform(0, 60000, (1, 3000000, 2))), q + R.uniform(5, 60, (1, 3000000, 2))],
+                                       2).astype(np.float32),
+                      s=f(1, 1, 3000000)), dict(m=np.array([1 << 30]), i=np.array([.9], np.float32)), fixed="b2")
+    case("long_Unique", node("Unique", "x"), lambda: dict(x=f(1 << 27)))
+    case("long_Unique_axis", node("Unique", "x", axis=0), lambda: dict(x=ints(2, 1 << 20, 64).astype(np.float32)))
+    case("long_TopK", node("TopK", "x k", "y j"), lambda: dict(x=f(1 << 28), k=np.array([1 << 26])), outs="y j", fixed="k0")
+    case("long_Det", node("Det", "x"), lambda: dict(x=f(1, 16000, 16000)), fixed="x1 x2")
+    case("long_MatMulInteger", node("MatMulInteger", "x w"), lambda: dict(x=ints(255, 40000, 4000).astype(np.uint8)),
+         dict(w=ints(100, 4000, 8000).astype(np.int8)), fixed="x1")
+    case("long_ConvInteger", node("ConvInteger", "x w", pads=[1] * 4), lambda: dict(x=ints(255, 2, 512, 400, 400).astype(np.uint8)),
+         dict(w=ints(100, 512, 512, 3, 3).astype(np.int8)), fixed="x1")
+    case("long_QLinearConv", node("QLinearConv", "x s z w s v s z", pads=[1] * 4),
+         lambda: dict(x=ints(255, 2, 512, 400, 400).astype(np.uint8)),
+         dict(s=np.float32(.1), z=np.uint8(128), v=np.int8(0), w=ints(100, 512, 512, 3, 3).astype(np.int8)), fixed="x1")
+    case("long_SplitToSequence", [node("SplitToSequence", "x", "y", axis=0)], lambda: dict(x=f(BIG // 2, 1)), sequence=True)
+
+
 def stop(exe, feed, after):
     """Seconds until the run ended or was cancelled, and then until it returned: CPU and wall. None: it ended by itself."""
     done = {}
@@ -311,12 +369,16 @@ def stop(exe, feed, after):
             exe.run(feed)
         except pliant.CancelledError:
             done["cancelled"] = True
+        except pliant.Error as e:
+            done["failed"] = e
         done["cpu"], done["wall"] = time.clock_gettime(done["clock"]), time.monotonic()
 
     thread = threading.Thread(target=run)
     thread.start()
     thread.join(after)
     if not thread.is_alive():
+        if "failed" in done:
+            raise done["failed"]
         return done["wall"] - done["started"], None, None
     cpu, wall = time.clock_gettime(done["clock"]), time.monotonic()
     exe.cancel()
@@ -324,6 +386,29 @@ def stop(exe, feed, after):
     if "cancelled" not in done:
         return done["wall"] - done["started"], None, None
     return wall - done["started"], done["cpu"] - cpu, done["wall"] - wall
+
+
+def measure(exe, feed, args):
+    """(CPU, wall, time before) of each run that was cancelled, and the shortest time of those that ended by themselves."""
+    after, tries, ended = args.after, [], float("inf")
+    for k in range(3 * args.repeat + 6):
+        moment = after * (1, .4, 2.2, .7)[k % 4]  # in other phases of the run
+        if args.loop or args.long:
+            moment = R.uniform(0, args.loop or min(args.long, ended))
+        ran, cpu, wall = stop(exe, feed, moment)
+        if cpu is not None:
+            tries.append((cpu, wall, ran))
+            if len(tries) == args.repeat:
+                break
+            continue
+        ended = min(ended, ran)
+        if args.loop:
+            break
+        if not args.long:
+            after = min(after, ran * .9) * (1 if k % 4 == 2 else .7)
+            if after < .004:
+                break
+    return tries, ended
 
 
 def main():
@@ -334,46 +419,42 @@ def main():
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--loop", type=float, default=0, metavar="SECONDS")
+    parser.add_argument("--long", type=float, default=0, metavar="SECONDS")
     args = parser.parse_args()
     for group in (elementwise, arrays, reductions, network, sequences_and_loops):
         group()
+    names = list(CASES)
+    if args.long:
+        # Sums over what is not in memory, and loops, never end.
+        names = [k for k in names if k.endswith(("_sum", "_expanded", "_expanded_rows")) or k.startswith("Loop_")]
+        begin = len(CASES)
+        long_runs()
+        names += list(CASES)[begin:]
     late, failed = [], []
-    for name in args.names or CASES:
+    for name in args.names or names:
         try:
             model, feed = build(name)
             if args.loop:
                 model = looped(model, feed)
             exe = pliant.compile(model, threads=args.threads)
+            tries, ended = measure(exe, feed, args)
         except Exception as e:
             failed.append(name)
-            print(f"{name:32} not compiled: {str(e)[:150]!r}", flush=True)
+            print(f"{name:32} not compiled or run: {str(e)[:150]!r}", flush=True)
             continue
-        after, tries = args.after, []
-        for k in range(3 * args.repeat + 6):
-            moment = R.uniform(0, args.loop) if args.loop else after * (1, .4, 2.2, .7)[k % 4]  # in other phases of the run
-            ran, cpu, wall = stop(exe, feed, moment)
-            if cpu is None and not args.loop:
-                after = min(after, ran * .9) * (1 if k % 4 == 2 else .7)
-                if after < .004:
-                    break
-                continue
-            if cpu is None:
-                break
-            tries.append((cpu, wall, ran))
-            if len(tries) == args.repeat:
-                break
         if not tries:
-            print(f"{name:32} short: {ran * 1e3:.0f} ms", flush=True)
+            print(f"{name:32} short: {ended * 1e3:.0f} ms", flush=True)
             continue
         cpu, wall, ran = (max(t[k] for t in tries) * 1e3 for k in range(3))
         middle = sorted(t[0] for t in tries)[len(tries) // 2] * 1e3
         if cpu > args.limit:
             late.append(name)
         mark = "  LATE" if cpu > args.limit else ""
-        print(f"{name:32} cancelled after {ran:6.0f} ms, ended {cpu:7.2f} ms of CPU (median {middle:6.2f}) and "
+        whole = f" of {ended:.1f} s" if ended < float("inf") else ""
+        print(f"{name:32} cancelled after {ran:6.0f} ms{whole}, ended {cpu:7.2f} ms of CPU (median {middle:6.2f}) and "
               f"{wall:7.2f} ms later{mark}",
               flush=True)
-    print(f"{len(late)} late: {' '.join(late)}" + (f"; {len(failed)} not compiled" if failed else ""))
+    print(f"{len(late)} late: {' '.join(late)}" + (f"; {len(failed)} not compiled or run" if failed else ""))
     sys.exit(bool(late or failed))
 
 

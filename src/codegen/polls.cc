@@ -65,19 +65,37 @@ double own_work(const Stmt& s) {
   return work.total() + 1;
 }
 
+// What a store costs that meets new pages, in operations: a huge page is half a turn. Below a small page, the bytes of many
+// iterations lie on one.
+double work_of_pages(int64_t bytes) {
+  constexpr int64_t kSmallPage = 4096;
+  if (bytes < kSmallPage) return 0;
+  return kOperationsOfOneTurn * static_cast<double>(std::min(bytes, kHugePage)) / static_cast<double>(kBytesOfOneTurn);
+}
+
 class Placement {
  public:
-  explicit Placement(expr::Context& ctx) : ctx_(ctx) {}
+  Placement(const loop::Function& f, expr::Context& ctx) : ctx_(ctx) {
+    loop::for_each(f.body, [&](const Stmt& s) {
+      if (loop::binds_variable(s)) inside_.insert(s.var);
+      if (s.kind == StmtKind::Alloc && s.alloc->scope == loop::Scope::Local) locals_.insert(s.alloc->id);
+    });
+  }
 
   // Lists the loops of a statement; gives the most that it does without a look at the flag.
   double place(const Stmt& s) {
+    const size_t stores_before = stores_.size();
+    if (s.kind == StmtKind::Store && locals_.count(s.buffer) == 0) stores_.push_back(&s);
+    const bool is_known = loop::binds_variable(s) && !(s.kind == StmtKind::For && s.for_kind == ForKind::Vector);
+    if (is_known) inside_.erase(s.var);
     double most = 0, sum = 0;
     for (const StmtPtr& child : s.body) {
       const double w = place(*child);
       most = std::max(most, w);
       sum += w;
     }
-    const double work = own_work(s) + (s.kind == StmtKind::If ? most : sum);
+    if (is_known) inside_.insert(s.var);
+    double work = own_work(s) + (s.kind == StmtKind::If ? most : sum);
     if (s.kind != StmtKind::For) return work;
     switch (s.for_kind) {
       case ForKind::Vector: return work * std::max(1.0, static_cast<double>(s.extent.const_value()) / kLanes);
@@ -86,9 +104,11 @@ class Placement {
       case ForKind::Parallel:
       case ForKind::Serial: break;
     }
+    const Strides strides = strides_of(s, stores_before);
+    work += strides.work;
     const double iterations = most_iterations(s);
     if (iterations * work <= kOperationsOfOneTurn) return iterations * work;
-    polls_[&s] = turn_of(work);
+    polls_[&s] = {turn_of(work), strides.open};
     return std::max(work, kOperationsOfOneTurn);
   }
   Polls take() { return std::move(polls_); }
@@ -102,14 +122,45 @@ class Placement {
     return std::max<int64_t>(1, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(kOperationsOfOneTurn / work))));
   }
 
+  // How far apart the iterations of a loop write: work where that is a known number, the largest of the others that are
+  // known where the loop begins.
+  struct Strides {
+    double work = 0;
+    Dim open;
+  };
+  Strides strides_of(const Stmt& s, size_t first_store) const {
+    Strides out;
+    for (size_t i = first_store; i < stores_.size(); ++i) {
+      const Stmt& store = *stores_[i];
+      const std::optional<Dim> apart = expr::coefficient_of(store.index[0], s.var);
+      if (!apart) continue;
+      const Dim bytes = *apart * byte_size(store.value->dtype);
+      if (bytes.is_const()) {
+        out.work += work_of_pages(std::abs(bytes.const_value()));
+      } else if (is_known_before(bytes)) {
+        const Dim distance = expr::max(expr::max(bytes, -bytes), ctx_.constant(1));
+        out.open = out.open ? expr::max(out.open, distance) : distance;
+      }
+    }
+    return out;
+  }
+  bool is_known_before(Dim d) const {
+    for (expr::SymbolId symbol : expr::symbols_of(d))
+      if (inside_.count(symbol)) return false;
+    return expr::loads_of(expr::make_index(d)).empty();
+  }
+
   expr::Context& ctx_;
   Polls polls_;
+  std::vector<const Stmt*> stores_;            // to memory, so far
+  std::unordered_set<expr::SymbolId> inside_;  // bound by statements that do not stand around this one, or by lanes
+  std::unordered_set<loop::BufferId> locals_;
 };
 
 }  // namespace
 
 Polls place_polls(const loop::Function& f, expr::Context& ctx) {
-  Placement placement(ctx);
+  Placement placement(f, ctx);
   if (f.body) placement.place(*f.body);
   return placement.take();
 }

@@ -10,9 +10,20 @@ namespace pliant::codegen {
 // is a cache miss. A look is a load and a branch, but each turn also ends a loop, which a processor may not foresee.
 constexpr double kOperationsOfOneTurn = 1 << 17;
 
-// For loops, how many of their iterations make a turn: the kernel looks at its stop flag after each. Iterations of a task
-// grid are tasks. A While looks after every iteration and is not listed.
-using Polls = std::unordered_map<const loop::Stmt*, int64_t>;
+// Bytes that the iterations of a turn may lie apart in a buffer that they write to: each step of a page may meet a new one,
+// and a page of kHugePage that nobody has used may take the system milliseconds to find.
+constexpr int64_t kBytesOfOneTurn = int64_t{4} << 20;
+constexpr int64_t kHugePage = int64_t{2} << 20;
+
+// How many iterations of a loop make a turn: the kernel looks at its stop flag after each. Where `stride` is set, which is
+// at least 1 and known where the loop begins, iterations write to places so many bytes apart, and a turn is also no more
+// than kBytesOfOneTurn of them, but one iteration at least.
+struct Turn {
+  int64_t iterations = 0;  // 0: the loop does not look
+  expr::Dim stride;
+};
+// By the loop. Iterations of a task grid are tasks. A While looks after every iteration and is not listed.
+using Polls = std::unordered_map<const loop::Stmt*, Turn>;
 
 // Polls so that `f` does no more than kOperationsOfOneTurn, or one iteration of straight code where that is more, between
 // two looks, whatever its sizes are. Loops that are known to be short do not look. `f` is legal.

@@ -7,8 +7,8 @@
 namespace pliant::codegen {
 namespace {
 
-// The turns of a kernel's loops by the loops' names.
-std::map<std::string, int64_t> turns_of(const std::string& text) {
+// The turns of a kernel's loops by the loops' names; the strides as text where `strides` is given.
+std::map<std::string, int64_t> turns_of(const std::string& text, std::map<std::string, std::string>* strides = nullptr) {
   expr::Context ctx;
   Result<loop::Function> parsed = loop::parse(text, ctx);
   EXPECT_TRUE(parsed.ok()) << parsed.error().text();
@@ -16,7 +16,10 @@ std::map<std::string, int64_t> turns_of(const std::string& text) {
   const Polls polls = place_polls(f, ctx);
   std::map<std::string, int64_t> out;
   loop::for_each(f.body, [&](const loop::Stmt& s) {
-    if (polls.count(&s)) out[ctx.info(s.var).name] = polls.at(&s);
+    if (!polls.count(&s)) return;
+    const Turn& turn = polls.at(&s);
+    out[ctx.info(s.var).name] = turn.iterations;
+    if (strides && turn.stride) (*strides)[ctx.info(s.var).name] = turn.stride.str();
   });
   return out;
 }
@@ -36,6 +39,43 @@ TEST(Polls, StandWhereLoopsMayBeLong) {
   EXPECT_TRUE(turns_of("kernel few(%y: f32[100] out) { for i in 100 { for j in 50 { %y[i] += 1f32 } } }").empty());
   EXPECT_TRUE(turns_of("kernel bounded(%y: f32[n] out) { for i in min(n, 64) { %y[i] = 1f32 } }").empty());
   EXPECT_EQ(turns_of("kernel constant(%y: f32[1] out) { for i in 1000000000000 { %y[0] += 1f32 } }").size(), 1u);
+}
+
+TEST(Polls, StandBetweenNewPages) {
+  // A huge page is half a turn, a small one its share of that; bytes that lie on one page are free.
+  const auto pages = turns_of(R"(kernel pages(%y: f32[k*1048576] out) {
+    for i in n { %y[i*1048576] = 1f32 } for j in n { %y[j*1024] = 1f32 } for l in n { %y[l*8] = 1f32 } })");
+  EXPECT_EQ(pages.at("i"), 1);
+  EXPECT_GE(pages.at("j"), 256);
+  EXPECT_LE(pages.at("j"), 1024);
+  EXPECT_GE(pages.at("l"), 1 << 14);
+  // Loops of few iterations look too, when each of them meets a huge page; around a row, the row's own bytes count as well.
+  EXPECT_EQ(turns_of("kernel few(%y: f32[64*1048576] out) { for i in 64 { %y[i*1048576] = 1f32 } }").size(), 1u);
+  EXPECT_EQ(
+      turns_of("kernel rows(%y: f32[64*1048576] out) { for i in 64 { for j in 8 { %y[i*1048576 + j] = 1f32 } } }").size(),
+      1u);
+  // Registers are no memory.
+  EXPECT_TRUE(turns_of("kernel local(%y: f32[1] out) { local %r: f32[4096] { for i in 4 { %r[i*1024] = 1f32 } } }").empty());
+  // Strides that the run knows, where the loop begins; not those of another lane or of a value inside the loop.
+  std::map<std::string, std::string> strides;
+  turns_of(R"(kernel open(%y: f32[m*n*8] out) {
+    for i in n { for j in n { %y[j*m + i] = 1f32 } }
+    for vector l in 8 { for o in n { %y[o*m + l] = 1f32 } for p in n { %y[p*l] = 1f32 } }
+    for q in n { bind inner = q*q { %y[inner*q] = 1f32 } } })",
+           &strides);
+  EXPECT_EQ(strides.at("j"), "max(1, m*4)");
+  EXPECT_EQ(strides.count("i"), 0u);
+  EXPECT_EQ(strides.at("o"), "max(1, m*4)");
+  EXPECT_EQ(strides.count("p"), 0u);
+  EXPECT_EQ(strides.count("q"), 0u);
+}
+
+// The turns of a loop whose stride the run knows, from bytes to beyond what a turn may meet.
+TEST(Polls, WithStridesDoNotChangeWhatALoopDoes) {
+  Kernel k("kernel columns(%x: i32[n], %y: i32[(n - 1)*m + 1] out) { for i in n { %y[i*m] = %x[i] } }");
+  for (int64_t n : {1, 2, 1500})
+    for (int64_t m : {1, 3, 1025}) k.expect_same({{"n", n}, {"m", m}});
+  for (int64_t m : {1 << 18, 1 << 19, (1 << 20) + 1}) k.expect_same({{"n", 3}, {"m", m}});
 }
 
 // Run length on either side of a turn, inside and around vector loops.
@@ -59,6 +99,7 @@ TEST(Polls, EndKernelsThatWouldRunForYears) {
       "kernel grid(%y: f32[1] out) { for parallel i in n { for parallel j in n { %y[0] = 1f32 } } }",
       "kernel short(%y: f32[1] out) { for parallel i in n { for parallel j in 4 { %y[0] = 1f32 } } }",
       "kernel tasks(%y: f32[1] out) { for parallel i in n { for j in n { %y[0] = 1f32 } } }",
+      "kernel strided(%y: f32[1] out) { for i in n { if index(i) < 1i64 { %y[i*n] = 1f32 } } }",
       "kernel branch(%y: f32[1] out) { for i in n { if index(i) < 5i64 { %y[0] = 1f32 } else { for j in n { %y[0] += 2f32 } "
       "} } }",
   };

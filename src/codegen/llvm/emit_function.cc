@@ -150,7 +150,7 @@ void Emitter::emit_kernel(const KernelSource& source, const std::string& symbol)
   auto* done = llvm::BasicBlock::Create(llvm_, "done", function_);
   b_.CreateCondBr(b_.CreateICmpSLT(begin, end), tasks, done);
   hoist_->enter(tasks);
-  emit_iterations("task", begin, end, has_grid ? turn_of(*f.body) : 0, [&](Value* t) {
+  emit_iterations("task", begin, end, has_grid ? turn_of(*f.body) : Turn{}, [&](Value* t) {
     if (has_grid) return bind(f.body->var, t, [&] { emit(f.body->body[0]); });
     emit(f.body);
   });

@@ -10,7 +10,7 @@ using loop::ForKind;
 using loop::Stmt;
 using loop::StmtKind;
 
-void Emitter::emit_serial_loop(expr::SymbolId var, Value* extent, bool runs_once, int64_t turn,
+void Emitter::emit_serial_loop(expr::SymbolId var, Value* extent, bool runs_once, const Turn& turn,
                                const std::function<void()>& body) {
   if (auto* n = llvm::dyn_cast<llvm::ConstantInt>(extent)) {
     if (n->getSExtValue() <= 0) return;
@@ -34,14 +34,15 @@ void Emitter::emit_serial_loop(expr::SymbolId var, Value* extent, bool runs_once
 //   turn:  first = phi(begin, last); last = min(first + turn, end)
 //   loop:  for i in [first, last): the body
 //   next:  when last < end: leave when the flag is set, else turn
-void Emitter::emit_iterations(const std::string& name, Value* begin, Value* end, int64_t turn,
+void Emitter::emit_iterations(const std::string& name, Value* begin, Value* end, const Turn& turn,
                               const std::function<void(Value*)>& body) {
-  const bool in_turns = turn > 1;
+  const bool in_turns = turn.iterations > 1;
   auto* done = llvm::BasicBlock::Create(llvm_, "done", function_);
   llvm::BasicBlock* next_turn = nullptr;
   llvm::PHINode* first = nullptr;
   Value* last = end;
   if (in_turns) {
+    Value* iterations = iterations_of(turn);
     next_turn = llvm::BasicBlock::Create(llvm_, name + ".turn", function_);
     b_.CreateBr(next_turn);
     llvm::BasicBlock* from = b_.GetInsertBlock();
@@ -50,8 +51,7 @@ void Emitter::emit_iterations(const std::string& name, Value* begin, Value* end,
     hoist_->define(first);
     first->addIncoming(begin, from);
     // Whoever gets as far as where this sum overflows has run 2^62 iterations.
-    last =
-        b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateAdd(first, hoist_->constant(turn), "", false, true), end);
+    last = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateAdd(first, iterations, "", false, true), end);
     hoist_->define(last);
     begin = first;
   }
@@ -64,7 +64,7 @@ void Emitter::emit_iterations(const std::string& name, Value* begin, Value* end,
   hoist_->define(i);
   i->addIncoming(begin, from);
   body(i);
-  if (turn == 1) {
+  if (turn.iterations == 1) {
     auto* latch = llvm::BasicBlock::Create(llvm_, "latch", function_);
     emit_poll(latch);
     b_.SetInsertPoint(latch);
@@ -82,9 +82,22 @@ void Emitter::emit_iterations(const std::string& name, Value* begin, Value* end,
   hoist_->leave(done);
 }
 
-int64_t Emitter::turn_of(const Stmt& s) const {
+Turn Emitter::turn_of(const Stmt& s) const {
   const auto found = polls_.find(&s);
-  return found == polls_.end() ? 0 : found->second;
+  return found == polls_.end() ? Turn{} : found->second;
+}
+
+// With a stride of 2^k bytes or more, but less than twice that: kBytesOfOneTurn / 2^k, without a division.
+Value* Emitter::iterations_of(const Turn& turn) {
+  Value* most = hoist_->constant(turn.iterations);
+  if (!turn.stride) return most;
+  Value* stride = uniform_dim(turn.stride);
+  return hoist_->pure("turn", {stride, most}, [&] {
+    Value* zeros = b_.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, stride, b_.getFalse());
+    Value* far = b_.CreateLShr(hoist_->constant(kBytesOfOneTurn), b_.CreateSub(hoist_->constant(63), zeros));
+    Value* some = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, far, hoist_->constant(1));
+    return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, some, most);
+  });
 }
 
 void Emitter::emit_poll(llvm::BasicBlock* next) {

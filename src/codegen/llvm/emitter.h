@@ -69,13 +69,14 @@ class Emitter {
   void emit_while(const loop::Stmt& s);
   // Where a loop goes that was asked to stop.
   llvm::BasicBlock* stopped_block();
-  // The iterations between two looks of a loop at the flag; 0: it does not look.
-  int64_t turn_of(const loop::Stmt& s) const;
+  // When a loop looks at the flag.
+  Turn turn_of(const loop::Stmt& s) const;
+  llvm::Value* iterations_of(const Turn& turn);
   void emit_vector_for(const loop::Stmt& s);
-  void emit_serial_loop(expr::SymbolId var, llvm::Value* extent, bool runs_once, int64_t turn,
+  void emit_serial_loop(expr::SymbolId var, llvm::Value* extent, bool runs_once, const Turn& turn,
                         const std::function<void()>& body);
-  // `for index in [begin, end)`, which is not empty, with a look at the stop flag after turns of `turn`; 0: none.
-  void emit_iterations(const std::string& name, llvm::Value* begin, llvm::Value* end, int64_t turn,
+  // `for index in [begin, end)`, which is not empty, with a look at the stop flag after each turn.
+  void emit_iterations(const std::string& name, llvm::Value* begin, llvm::Value* end, const Turn& turn,
                        const std::function<void(llvm::Value* index)>& body);
   // Leaves the kernel when its run is to end, else goes on to `next`.
   void emit_poll(llvm::BasicBlock* next);

@@ -109,7 +109,7 @@ LoweredKernel FourierLowering::filter_kernel() {
           const Dim length = plan[PlanField::Length], size = plan[PlanField::Size], zero = ctx_.constant(0);
           const Scalar nothing = real_constant(ctx_, sum_.work, 0);
           auto turned = [&](Dim n) { return conj(s.table(plan.chirp(), length, n)); };
-          std::vector<StmtPtr> seq;
+          std::vector<StmtPtr> seq{s.meet_pages()};
           seq.push_back(s.over(length, [&](Dim n) { return s.put(zero, n, turned(n)); }));
           seq.push_back(s.over(size - length, [&](Dim n) { return s.put(zero, length + n, {nothing, nothing}); }));
           const Dim mirrored = length - 1;

@@ -223,7 +223,8 @@ Result<LoweredKernel> FourierLowering::row_kernel(graph::ConstantPtr constant) {
   StmtPtr body = with(plan_ ? plan_->id : 0, [&](const FourierPlan& plan) {
     const FourierSteps s(ctx_, p_.target, sum_.work, plan, z.id, tables);
     StmtPtr transformed = transform(s, plan, state);
-    return loop::make_block({transformed, s.with_result(state, [&](Dim half) { return result(s, plan, half); })});
+    return loop::make_block(
+        {s.meet_pages(), transformed, s.with_result(state, [&](Dim half) { return result(s, plan, half); })});
   });
   // A sum of nothing is zero.
   if (!ctx_.proves_less_equal(ctx_.constant(1), samples_)) {

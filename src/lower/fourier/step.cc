@@ -115,6 +115,15 @@ Complex FourierSteps::table(Dim first, Dim plane, Dim element) const {
           expr::make_load(ctx_, tables_, work_, {first + plane + element})};
 }
 
+StmtPtr FourierSteps::meet_pages() const {
+  constexpr int64_t kHugePage = int64_t{2} << 20;
+  const int64_t elements = kHugePage / byte_size(work_);
+  const Dim pages = expr::floordiv(plan(PlanField::Size) * 4, elements), page = ctx_.index_symbol("page", pages);
+  if (pages.is_const(0)) return loop::make_block({});
+  return loop::make_for(*page.as_symbol(), pages, ForKind::Serial,
+                        loop::make_store(z_, {page * elements}, real_constant(ctx_, work_, 0)));
+}
+
 StmtPtr FourierSteps::over(Dim count, const std::function<StmtPtr(Dim)>& body) const {
   return make_vector_loop(ctx_, count, lanes_, body);
 }

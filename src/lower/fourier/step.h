@@ -25,6 +25,9 @@ class FourierSteps {
   Complex table(Dim first, Dim plane, Dim element) const;
   int64_t lanes() const { return lanes_; }
 
+  // Before anything else is written to z: a step writes to up to sixteen places far apart, and would meet as many new huge
+  // pages in one iteration. This meets them one after another, and those alone that a transform of this size uses.
+  loop::StmtPtr meet_pages() const;
   // The first step, of the plan's first radix: `point` gives the points that are transformed. It writes half 0.
   loop::StmtPtr first(const std::function<Complex(Dim)>& point) const;
   // All others. The result lies in the half that `use` gets; with `state`, two i64 in registers, that is known in the run.
