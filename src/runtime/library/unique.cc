@@ -27,7 +27,7 @@ pliant_status make_keys(LibraryCall& call, Key*& keys) {
 }
 
 // Slices along an axis by their keys. Sorted by merging, which stays inside its arrays even where comparisons contradict
-// each other: they do once the run is to end.
+// each other: they do once the run is to end. Then no merge goes on, those neither that are half done around this one.
 class SliceOrder {
  public:
   SliceOrder(const int64_t* keys, const AxisSplit& s, StopFlag flag) : keys_(keys), s_(s), turns_(flag) {}
@@ -38,7 +38,7 @@ class SliceOrder {
     const int64_t half = count / 2;
     sort(other, order, half);
     sort(other + half, order + half, count - half);
-    for (int64_t i = 0, a = 0, b = half; i < count; ++i) {
+    for (int64_t i = 0, a = 0, b = half; i < count && !is_over(0); ++i) {
       const bool takes_first = b == count || (a < half && compare(other[a], other[b]) <= 0);
       order[i] = takes_first ? other[a++] : other[b++];
     }
