@@ -223,5 +223,27 @@ TEST_F(DimTest, NamesAreMadeUnique) {
   EXPECT_EQ(sym("n").str(), "n_2");
 }
 
+// How many dims have been made so far.
+uint32_t dims_made(Context& ctx) {
+  static int64_t fresh = int64_t{1} << 40;
+  return ctx.constant(++fresh)->id;
+}
+
+// The rows of a task of 4,096 elements, and what the last task has: neither bounds the other, which large sizes show without
+// a search.
+TEST(Extremum, BlocksOfResizedImagesAreNotProvedAtLength) {
+  Context ctx;
+  Dim h = ctx.symbol({.name = "h", .lo = 1}), w = ctx.symbol({.name = "w", .lo = 1});
+  for (int k = 0; k < 4; ++k) {
+    h = floordiv(h * 7, 10) + floordiv(h * 7, 20);
+    w = floordiv(w * 3, 2) - floordiv(w, 4);
+  }
+  const Dim rows = max(ctx.constant(1), floordiv(ctx.constant(4096), max(ctx.constant(1), w)));
+  const Dim block = ctx.index_symbol("b", ceildiv(h, rows));
+  const uint32_t before = dims_made(ctx);
+  EXPECT_TRUE(ctx.proves_less_equal(min(rows, h - block * rows), rows));
+  EXPECT_LT(dims_made(ctx) - before, 100u);
+}
+
 }  // namespace
 }  // namespace pliant::expr

@@ -9,7 +9,8 @@ namespace {
 
 int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); }
 
-// Sizes near their lower bounds in the even samples, spread out in the odd ones; indices at their ends and in between.
+// Sizes near their lower bounds in the even samples, spread out in the odd ones, and in the last two larger than the blocks
+// that extents are split into; indices at their ends and in between.
 int64_t pick_size(int sample, SymbolId id, int64_t lo) {
   const uint64_t h = (id + 1) * 0x9e3779b97f4a7c15ull + static_cast<uint64_t>(sample) * 0xbf58476d1ce4e5b9ull;
   const int64_t spread = static_cast<int64_t>((h >> 40) % 61);
@@ -18,6 +19,8 @@ int64_t pick_size(int sample, SymbolId id, int64_t lo) {
     case 2: return lo + 1;
     case 4:
     case 6: return lo + spread % 4;
+    case 8:
+    case 9: return lo + 5000 + 61 * spread;
     default: return lo + 2 + spread;
   }
 }

@@ -8,7 +8,7 @@
 
 namespace pliant::expr {
 
-inline constexpr int kSampleCount = 8;
+inline constexpr int kSampleCount = 10;
 // A sample in which some symbol can have no value (an index of an empty range), or that overflows.
 inline constexpr int64_t kNoSample = INT64_MIN;
 using Samples = std::array<int64_t, kSampleCount>;
