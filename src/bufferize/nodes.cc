@@ -2,6 +2,7 @@
 #include "bufferize/bufferizer.h"
 #include "codegen/frame.h"
 #include "loop/outline.h"
+#include "lower/version.h"
 #include "lower/view.h"
 
 namespace pliant::bufferize {
@@ -105,7 +106,8 @@ void Bufferizer::add_derivation(const Node& n, const lower::LoweredNode& low) {
   std::string& text = unit_.out.derivations;
   text += "// " + describe(n.loc) + "\n// kernels:";
   for (const auto* kernels : {&low.kernels, &low.after_reads})
-    for (const lower::LoweredKernel& k : *kernels) text += " " + k.function.name;
+    for (const lower::LoweredKernel& k : *kernels)
+      text += " " + k.function.name + (k.when.empty() ? "" : " (when " + lower::print(k.when) + ")");
   text += "\n" + low.derivation;
   for (const auto* kernels : {&low.kernels, &low.after_reads})
     for (const lower::LoweredKernel& k : *kernels) text += k.derivation;

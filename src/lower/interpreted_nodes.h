@@ -91,6 +91,8 @@ class InterpretedNodes {
 
   Status run_kernel(const LoweredKernel& k, std::vector<te::Array>& temporaries) {
     TRY(loop::verify(k.function, ctx_));
+    for (const auto& [left, right] : k.when)
+      if (value_of(left) > value_of(right)) return ok();
     std::vector<void*> buffers;
     for (size_t i = 0; i < k.args.size(); ++i) {
       const KernelArg& a = k.args[i];

@@ -24,11 +24,14 @@ struct KernelArg {
   int32_t temporary = -1;       // index into LoweredNode::temporaries
   expr::Dim offset{};           // elements of it before the parameter's first; none: 0
 };
+// A condition over sizes: each first one is at most its second. Empty: always.
+using Predicate = std::vector<std::pair<expr::Dim, expr::Dim>>;
 struct LoweredKernel {
   loop::Function function;
   std::vector<KernelArg> args;  // one a param
   expr::Dim tasks;              // the task grid
   expr::Dim work;               // total scalar operations
+  Predicate when{};             // where it runs (lower/version.h); tasks and work are 0 elsewhere
   // Of a kernel that a template made, with Options::derivations: the template, its knobs, the naive function and the trace.
   std::string derivation{};
 };
@@ -68,11 +71,12 @@ struct Problem {
   LocPtr loc;
 };
 struct StageList;  // lower/stages.h: the Problem's computation after inlining
-// Tried in order of the table; `applies` looks only at the stages.
+// Makes the kernels of a node from what a strategy found in it; not longer than the Problem and the stages live.
+using Lowering = std::function<Result<LoweredNode>()>;
+// Tried in order of the table; `match` looks only at the stages.
 struct Strategy {
   std::string name;
-  std::function<bool(const Problem&, const StageList&)> applies;
-  std::function<Result<LoweredNode>(const Problem&, const StageList&)> lower;
+  std::function<std::optional<Lowering>(const Problem&, const StageList&)> match;
 };
 const std::vector<Strategy>& all_strategies();
 // Lowers `node` of `f`; constants[v] is the value of `v` where it is a constant. The name is made from the model's nodes.

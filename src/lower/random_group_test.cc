@@ -359,7 +359,7 @@ TEST(RandomGroups, KernelsGiveWhatTheReferenceGives) {
     }
   }
   EXPECT_GT(tried, static_cast<int>(count));
-  for (const char* s : {"phases", "contraction", "separable", "rows", "reduction", "stages"})
+  for (const char* s : {"polyphase", "contraction", "separable", "rows", "reduction", "stages"})
     EXPECT_NE(derivations.find("// strategy: " + std::string(s) + "\n"), std::string::npos) << s;
   EXPECT_NE(derivations.find("// template: serial\n"), std::string::npos);
 }

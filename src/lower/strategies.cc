@@ -6,10 +6,7 @@
 #include "lower/contraction/contraction.h"
 #include "lower/fourier/fourier.h"
 #include "lower/reduction/row.h"
-#include "lower/rewrites/dot2.h"
-#include "lower/rewrites/dot4.h"
-#include "lower/rewrites/polyphase.h"
-#include "lower/rewrites/separable.h"
+#include "lower/rewrites/rewrite.h"
 #include "lower/stage_kernels.h"
 #include "lower/templates/template.h"
 #include "lower/temporaries.h"
@@ -104,8 +101,7 @@ std::optional<size_t> find_reduction_with_epilogue(const Problem& p, const Stage
   return std::nullopt;
 }
 
-Result<LoweredNode> lower_reduction(const Problem& p, const StageList& list) {
-  size_t root = *find_reduction_with_epilogue(p, list);
+Result<LoweredNode> lower_reduction(const Problem& p, const StageList& list, size_t root) {
   LoweredNode out;
   Temporaries temporaries;
   TRY(lower_stages_before(p, list, root, temporaries, out));
@@ -113,21 +109,37 @@ Result<LoweredNode> lower_reduction(const Problem& p, const StageList& list) {
   return out;
 }
 
+// The strategy that lowers what `find` found.
+template <class Find, class Lower>
+Strategy strategy(std::string name, Find find, Lower lower) {
+  return {std::move(name), [=](const Problem& p, const StageList& list) -> std::optional<Lowering> {
+            auto found = find(p, list);
+            if (!found) return std::nullopt;
+            return [&p, &list, lower, found = std::move(found)] { return lower(p, list, *found); };
+          }};
+}
+template <class Find>
+Strategy rewrite(std::string name, Find find) {
+  return strategy(std::move(name), find,
+                  [](const Problem&, const StageList&, const Rewritten& r) { return lower_rewritten(r); });
+}
+std::optional<bool> by_rows(const Problem& p, const StageList& list) {
+  return works_by_rows(p, list) ? std::optional(true) : std::nullopt;
+}
+
 }  // namespace
 
 const std::vector<Strategy>& all_strategies() {
   static const std::vector<Strategy> table = {
-      {"fourier", has_fourier, lower_fourier},
-      {"dot4", has_dot4, lower_dot4},
-      {"dot2", has_dot2, lower_dot2},
-      {"phases", has_phases, lower_polyphase},
-      {"contraction", [](const Problem& p, const StageList& l) { return find_contraction(p, l).has_value(); },
-       [](const Problem& p, const StageList& l) { return lower_contraction(p, l, *find_contraction(p, l)); }},
-      {"separable", is_separable, lower_separable},
-      {"rows", works_by_rows, lower_rows},
-      {"reduction", [](const Problem& p, const StageList& l) { return find_reduction_with_epilogue(p, l).has_value(); },
-       lower_reduction},
-      {"stages", [](const Problem&, const StageList&) { return true; }, lower_by_stages},
+      strategy("fourier", find_fourier, lower_fourier),
+      rewrite("dot4", rewrite_dot4),
+      rewrite("dot2", rewrite_dot2),
+      rewrite("polyphase", rewrite_polyphase),
+      strategy("contraction", find_contraction, lower_contraction),
+      rewrite("separable", rewrite_separable),
+      strategy("rows", by_rows, [](const Problem& p, const StageList& list, bool) { return lower_rows(p, list); }),
+      strategy("reduction", find_reduction_with_epilogue, lower_reduction),
+      {"stages", [](const Problem& p, const StageList& list) { return [&p, &list] { return lower_by_stages(p, list); }; }},
   };
   return table;
 }
@@ -138,8 +150,9 @@ namespace {
 Result<LoweredNode> lower_problem(const Problem& p, const ops::Defined& d) {
   StageList list = make_stages(p);
   for (const Strategy& s : all_strategies()) {
-    if (!s.applies(p, list)) continue;
-    LoweredNode out = TRY(s.lower(p, list));
+    const std::optional<Lowering> lower = s.match(p, list);
+    if (!lower) continue;
+    LoweredNode out = TRY((*lower)());
     if (p.options.derivations) out.derivation = "// strategy: " + s.name + "\n" + print(make_work(p, list, d.checks), p.ctx);
     return out;
   }

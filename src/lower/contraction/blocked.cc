@@ -9,6 +9,7 @@
 #include "lower/contraction/skinny_gemm.h"
 #include "lower/contraction/tile.h"
 #include "lower/reduction/long_sum.h"
+#include "lower/version.h"
 
 namespace pliant::lower {
 
@@ -150,10 +151,7 @@ Result<LoweredKernel> lower_blocked(const Problem& p, const StageList& list, con
   const Dim zero = ctx.constant(0), one = ctx.constant(1), depth = b.f.reduce[0].extent;
   const Dim row_blocks = ceildiv(b.f.row.extent, kRows), column_blocks = ceildiv(b.f.col.extent, kColumns);
   const Dim mb = ctx.index_symbol("mb", row_blocks), nb = ctx.index_symbol("nb", column_blocks);
-  std::vector<Loop> parallel;
-  const Dim runs = least_rows.is_const(0) ? one : min(one, max(zero, b.f.row.extent - (least_rows - 1)));
-  if (!runs.is_const(1)) parallel.push_back({*ctx.index_symbol("many", runs).as_symbol(), runs});
-  parallel.insert(parallel.end(), b.f.outer.begin(), b.f.outer.end());
+  std::vector<Loop> parallel = b.f.outer;
   parallel.push_back({*nb.as_symbol(), column_blocks});
   parallel.push_back({*mb.as_symbol(), row_blocks});
   // Blocks of nearly equal numbers of rows.
@@ -176,9 +174,10 @@ Result<LoweredKernel> lower_blocked(const Problem& p, const StageList& list, con
   body = loop::make_alloc(std::move(step), loop::make_alloc(std::move(panels), loop::make_alloc(std::move(sums), body)));
   LoweredKernel k;
   k.tasks = product_of(ctx, parallel);
-  k.work = runs * product_of(ctx, b.f.outer) * b.f.row.extent * b.f.col.extent * max(one, depth);
+  k.work = product_of(ctx, b.f.outer) * b.f.row.extent * b.f.col.extent * max(one, depth);
   k.function = builder.finish(wrap_loops(parallel, loop::ForKind::Parallel, body));
   k.args = signature.take_args();
+  restrict_to(ctx, k, {{least_rows, b.f.row.extent}});
   return k;
 }
 

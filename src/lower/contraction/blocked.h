@@ -6,7 +6,7 @@
 namespace pliant::lower {
 
 bool can_block(expr::Context& ctx, const Factors& f);
-// The kernel does nothing where there are fewer than `least_rows`.
+// Where there are at least `least_rows`.
 Result<LoweredKernel> lower_blocked(const Problem& p, const StageList& list, const te::TensorDef& sum,
                                     const std::vector<te::Tensor>& outputs, const Factors& f, Dim least_rows,
                                     const Temporaries& temporaries);

@@ -8,6 +8,7 @@
 #include "lower/contraction/register_block.h"
 #include "lower/contraction/tile.h"
 #include "lower/reduction/long_sum.h"
+#include "lower/version.h"
 
 namespace pliant::lower {
 
@@ -285,11 +286,7 @@ Result<LoweredKernel> lower_skinny_gemm(const Problem& p, const StageList& list,
   const Dim most = most_skinny_rows(ctx, p.target, w.f);
   const bool sweeps = runs_of(ctx, w.f) == Runs::AlongColumns;
   const Dim block = sweeps ? swept_columns(w) : ctx.constant(kDotColumns);
-  std::vector<Loop> parallel;
-  Dim runs = min(one, rows);
-  if (!ctx.proves_less_equal(rows, most)) runs = runs * min(one, max(zero, most + 1 - rows));
-  if (!runs.is_const(1)) parallel.push_back({*ctx.index_symbol("few", runs).as_symbol(), runs});
-  parallel.insert(parallel.end(), w.f.outer.begin(), w.f.outer.end());
+  std::vector<Loop> parallel = w.f.outer;
   Dim blocks = ceildiv(w.f.col.extent, block), c = ctx.index_symbol("nb", blocks);
   parallel.push_back({*c.as_symbol(), blocks});
   Dim first = c * block, count = min(block, w.f.col.extent - first);
@@ -317,9 +314,10 @@ Result<LoweredKernel> lower_skinny_gemm(const Problem& p, const StageList& list,
   }
   LoweredKernel k;
   k.tasks = product_of(ctx, parallel);
-  k.work = runs * product_of(ctx, w.f.outer) * rows * w.f.col.extent * max(one, product_of(ctx, w.f.reduce));
+  k.work = product_of(ctx, w.f.outer) * rows * w.f.col.extent * max(one, product_of(ctx, w.f.reduce));
   k.function = builder.finish(wrap_loops(parallel, loop::ForKind::Parallel, body));
   k.args = signature.take_args();
+  restrict_to(ctx, k, {{one, rows}, {rows, most}});
   return k;
 }
 

@@ -6,6 +6,7 @@
 #include "lower/contraction/register_block.h"
 #include "lower/contraction/skinny_gemm.h"
 #include "lower/reduction/long_sum.h"
+#include "lower/version.h"
 #include "target/match.h"
 
 namespace pliant::lower {
@@ -395,17 +396,14 @@ Result<LoweredKernel> lower_tiles(const Problem& p, const StageList& list, const
   body = loop::substitute(body, renames);
   body = loop::make_for(*local_panel.as_symbol(), b.panel_count, loop::ForKind::Serial, body);
   for (size_t i = b.lets.size(); i-- > 0;) body = loop::make_let(b.lets[i].first, b.lets[i].second, body);
-  Dim runs = ctx.constant(1);
-  if (!least_rows.is_const(0)) runs = min(runs, max(ctx.constant(0), t.f.row.extent - (least_rows - 1)));
-  if (!runs.is_const(1)) b.parallel.insert(b.parallel.begin(), {*ctx.index_symbol("many", runs).as_symbol(), runs});
   LoweredKernel k;
   k.tasks = product_of(ctx, b.parallel);
-  k.work = runs * product_of(ctx, t.f.outer) * t.f.row.extent * t.f.col.extent *
-           max(ctx.constant(1), product_of(ctx, t.f.reduce));
+  k.work = product_of(ctx, t.f.outer) * t.f.row.extent * t.f.col.extent * max(ctx.constant(1), product_of(ctx, t.f.reduce));
   if (has_large_b(t) && !k.tasks.is_const(1))
-    k.work = max(k.work, runs * t.f.col.extent * product_of(ctx, t.f.reduce) * kRowsOfOneRead);
+    k.work = max(k.work, t.f.col.extent * product_of(ctx, t.f.reduce) * kRowsOfOneRead);
   k.function = builder.finish(wrap_loops(b.parallel, loop::ForKind::Parallel, body));
   k.args = signature.take_args();
+  restrict_to(ctx, k, {{least_rows, t.f.row.extent}});
   return k;
 }
 

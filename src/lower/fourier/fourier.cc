@@ -51,6 +51,8 @@ std::optional<FourierSum> match(const Problem& p, const StageList& list, size_t 
   return f;
 }
 
+}  // namespace
+
 std::optional<FourierSum> find_fourier(const Problem& p, const StageList& list) {
   for (const Stage& s : list.stages)
     if (s.tensor->kind == te::Kind::Scatter || s.tensor->kind == te::Kind::Scan) return std::nullopt;
@@ -58,8 +60,6 @@ std::optional<FourierSum> find_fourier(const Problem& p, const StageList& list) 
     if (list.stages[i].tensor->kind == te::Kind::Reduce) return match(p, list, i);
   return std::nullopt;
 }
-
-}  // namespace
 
 loop::Buffer FourierLowering::make_scratch() const {
   loop::Buffer b;
@@ -161,10 +161,8 @@ Result<LoweredNode> FourierLowering::lower() {
   return out;
 }
 
-bool has_fourier(const Problem& p, const StageList& list) { return find_fourier(p, list).has_value(); }
-
-Result<LoweredNode> lower_fourier(const Problem& p, const StageList& list) {
-  return FourierLowering(p, list, *find_fourier(p, list)).lower();
+Result<LoweredNode> lower_fourier(const Problem& p, const StageList& list, const FourierSum& sum) {
+  return FourierLowering(p, list, sum).lower();
 }
 
 }  // namespace pliant::lower

@@ -3,21 +3,12 @@
 #pragma once
 #include <algorithm>
 
-#include "expr/scalar/fourier.h"
+#include "lower/fourier/fourier.h"
 #include "lower/fourier/step.h"
 
 namespace pliant::lower {
 
 constexpr int64_t kWorkOfPoint = 64;  // of LoweredKernel::work
-
-struct FourierSum {
-  size_t root;
-  Epilogue epilogue;
-  expr::FourierTerm term;
-  SymbolId bin = 0;
-  std::optional<SymbolId> part;  // 0 the real part, 1 the imaginary one; none: the real part alone
-  DType work = DType::F64;
-};
 
 class FourierLowering {
  public:

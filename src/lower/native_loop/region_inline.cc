@@ -1,6 +1,7 @@
 // Kernels as parts of a larger function.
 #include "loop/walk.h"
 #include "lower/native_loop/region.h"
+#include "lower/version.h"
 
 namespace pliant::lower {
 
@@ -103,7 +104,8 @@ Result<StmtPtr> RegionLowering::inline_kernel(const Node& n, const LoweredKernel
   if (unbounded)
     return not_native(n, "a kernel needs memory of " + unbounded.str() +
                              ", which has no bound that is known before the loop, or a bound that a run may not need");
-  return whole;
+  const Scalar when = condition_of(k.when);
+  return when ? loop::make_if(when, whole) : whole;
 }
 
 StmtPtr RegionLowering::fill(Place to, DType t, Dim elements, const std::function<Scalar(Dim)>& value) {

@@ -1,24 +1,16 @@
 // The sum over k of products becomes one over k / 2 of dot2: the first factors are a copy of x, with the border of
 // a window around it, the second are laid out when the model is compiled.
-#include "lower/rewrites/dot2.h"
-
 #include <algorithm>
 
 #include "expr/scalar/packed.h"
-#include "lower/contraction/contraction.h"
 #include "lower/rewrites/byte_product.h"
-#include "lower/stage_kernels.h"
-#include "lower/temporaries.h"
+#include "lower/rewrites/rewrite.h"
 
 namespace pliant::lower {
 
 namespace {
 
-struct Dot2Stages {
-  Stage copy;
-  Recast sum;
-};
-std::optional<Dot2Stages> make_dot2_stages(const Problem& p, const StageList& list, const ByteProduct& f) {
+std::optional<Rewritten> with_dot2(const Problem& p, const StageList& list, const ByteProduct& f) {
   expr::Context& ctx = p.ctx;
   const te::TensorDef& t = *list.stages[f.root].tensor;
   const Dim taps = t.reduce_extent[f.tap];
@@ -65,36 +57,22 @@ std::optional<Dot2Stages> make_dot2_stages(const Problem& p, const StageList& li
         });
         return (*copy)(border->read_at(f, map, r[f.tap])) * second;
       });
-  return Dot2Stages{
-      {copy, copy->body, {}, {}, false},
-      recast(ctx, t, sum, *make_epilogue(ctx, list, f.root), [&](const te::Index& o) { return index_map(t, o, {}); })};
+  Rewritten out{p, list, f.root};
+  out.before.push_back(out.add(copy));
+  out.add(sum);
+  out.sums.push_back(
+      {recast(ctx, t, sum, *make_epilogue(ctx, list, f.root), [&](const te::Index& o) { return index_map(t, o, {}); }),
+       RewrittenSum::Kernel::Packed, Step::Dot2});
+  return out;
 }
 
 }  // namespace
 
-bool has_dot2(const Problem& p, const StageList& list) {
-  auto f = find_byte_product(p, list);
-  if (!f || !f->is_constant) return false;
-  auto stages = make_dot2_stages(p, list, *f);
-  if (!stages) return false;
-  StageList local = list;
-  local.add(stages->copy.tensor);
-  local.add(stages->sum.stage.tensor);
-  return is_packed_product(p, local, stages->sum.stage, stages->sum.epilogue);
-}
-
-Result<LoweredNode> lower_dot2(const Problem& p, const StageList& list) {
-  ByteProduct f = *find_byte_product(p, list);
-  LoweredNode out;
-  Temporaries temporaries;
-  TRY(lower_stages_before(p, list, f.root, temporaries, out));
-  Dot2Stages stages = *make_dot2_stages(p, list, f);
-  StageList local = list;
-  local.add(stages.copy.tensor);
-  local.add(stages.sum.stage.tensor);
-  add_temporary(stages.copy.tensor, temporaries, out);
-  out.kernels.push_back(TRY(lower_map_stages(p, local, {&stages.copy}, temporaries)));
-  TRY(lower_packed_product(p, local, stages.sum.stage, stages.sum.epilogue, Step::Dot2, temporaries, out));
+std::optional<Rewritten> rewrite_dot2(const Problem& p, const StageList& list) {
+  const std::optional<ByteProduct> f = find_byte_product(p, list);
+  if (!f || !f->is_constant) return std::nullopt;
+  std::optional<Rewritten> out = with_dot2(p, list, *f);
+  if (out && !is_packed_product(out->p, out->list, out->sums[0].recast.stage, out->sums[0].recast.epilogue)) out.reset();
   return out;
 }
 

@@ -3,15 +3,11 @@
 //   sum u * q  -  u_zero * sum w  +  o * sum u.
 // The first sum goes by dot4, the second is known when the model is compiled if w is, the third is only needed where w does
 // not fit signed bytes. Outside the tensor u is u_zero.
-#include "lower/rewrites/dot4.h"
-
 #include <algorithm>
 
 #include "expr/scalar/packed.h"
-#include "lower/contraction/contraction.h"
 #include "lower/rewrites/byte_weights.h"
-#include "lower/stage_kernels.h"
-#include "lower/temporaries.h"
+#include "lower/rewrites/rewrite.h"
 #include "target/instruction.h"
 
 namespace pliant::lower {
@@ -19,14 +15,6 @@ namespace pliant::lower {
 namespace {
 
 constexpr int64_t kFlip = 128;  // from signed to unsigned bytes
-
-struct Dot4Stages {
-  Problem p;                  // with the constants
-  StageList list;             // with them and the stages
-  std::vector<Stage> before;  // copies and sums, where they are needed
-  Recast sum;
-  expr::TensorId padded;  // the words of w where the run computes them
-};
 
 // A byte of x, or its zero point, as u8.
 Scalar as_unsigned(Scalar byte) {
@@ -57,9 +45,9 @@ struct Weights {
 
 class Maker {
  public:
-  Maker(const Problem& p, const StageList& list, const ByteProduct& f) : f_(f), out_{p, list, {}, {}, {}} {}
+  Maker(const Problem& p, const StageList& list, const ByteProduct& f) : f_(f), out_{p, list, f.root} {}
 
-  std::optional<Dot4Stages> make() {
+  std::optional<Rewritten> make() {
     const te::TensorDef& t = root();
     auto weights = f_.is_constant ? constant_weights() : computed_weights();
     if (!weights) return std::nullopt;
@@ -76,10 +64,10 @@ class Maker {
         });
     te::Tensor rows;
     if (weights->offset) rows = sums_of_rows(*at);
-    add(sum);
+    out_.add(sum);
     const Scalar zero = unsigned_zero(ctx(), f_);
     auto map_of = [&](const te::Index& o) { return index_map(t, o, {}); };
-    out_.sum =
+    Recast whole =
         recast(ctx(), t, sum, *make_epilogue(ctx(), out_.list, f_.root), map_of, [&](const expr::DimMap& map, Scalar value) {
           te::Index row;
           for (size_t a : row_axes_) row.push_back(map.at(t.index[a]));
@@ -87,6 +75,12 @@ class Maker {
           if (rows) value = value + weights->offset(map) * (*rows)(row);
           return value;
         });
+    const auto& [stage, epilogue] = whole;
+    if (!(f_.is_constant ? is_packed_product(out_.p, out_.list, stage, epilogue)
+                         : is_padded_product(out_.p, out_.list, stage, epilogue, padded_)))
+      return std::nullopt;
+    using Kernel = RewrittenSum::Kernel;
+    out_.sums.push_back({std::move(whole), f_.is_constant ? Kernel::Packed : Kernel::Padded, Step::Dot4});
     return std::move(out_);
   }
 
@@ -97,11 +91,6 @@ class Maker {
   Dim axis_of(SymbolId v) {
     const te::TensorDef& t = root();
     return t.shape[static_cast<size_t>(std::find(t.index.begin(), t.index.end(), v) - t.index.begin())];
-  }
-
-  Stage add(const te::Tensor& t) {
-    out_.list.add(t);
-    return {t, t->body, {}, {}, false};
   }
 
   te::Tensor constant(const char* name, const graph::ConstantPtr& value) {
@@ -162,8 +151,8 @@ class Maker {
       }
       return expr::pack4(four);
     });
-    out_.before.push_back(add(words));
-    out_.padded = words->id;
+    out_.before.push_back(out_.add(words));
+    padded_ = words->id;
     // The sums of bytes; the zero point is taken off where they are used.
     of_totals.erase(of_totals.begin() + static_cast<long>(row));
     te::Tensor sums =
@@ -172,7 +161,7 @@ class Maker {
           at.insert(at.begin() + static_cast<long>(row), r[0]);
           return expr::make_cast(DType::I32, (*w)(at));
         });
-    if (unsigned_zero(ctx(), f_)) out_.before.push_back(add(sums));
+    if (unsigned_zero(ctx(), f_)) out_.before.push_back(out_.add(sums));
     Weights out;
     out.word = [=](const expr::DimMap& map, const te::Index& reduce) {
       te::Index at;
@@ -223,7 +212,7 @@ class Maker {
       Scalar exists = border->exists(f_, from);
       return exists ? expr::make_select(exists, byte, outside) : byte;
     });
-    out_.before.push_back(add(copy));
+    out_.before.push_back(out_.add(copy));
     return [this, copy, border = *border](const expr::DimMap& map, Dim k) { return (*copy)(border.read_at(f_, map, k)); };
   }
 
@@ -241,44 +230,22 @@ class Maker {
           for (size_t k = 0; k < o.size(); ++k) map[t.index[row_axes_[k]]] = o[k];
           return expr::make_cast(DType::I32, at(map, r[f_.tap]));
         });
-    out_.before.push_back(add(rows));
+    out_.before.push_back(out_.add(rows));
     return rows;
   }
 
   const ByteProduct& f_;
-  Dot4Stages out_;
+  Rewritten out_;
+  expr::TensorId padded_ = 0;     // the words of w where the run computes them
   std::vector<size_t> row_axes_;  // of the sum, those that x varies along; set by sums_of_rows
 };
 
-std::optional<Dot4Stages> make_dot4_stages(const Problem& p, const StageList& list, const ByteProduct& f) {
-  return Maker(p, list, f).make();
-}
-
 }  // namespace
 
-bool has_dot4(const Problem& p, const StageList& list) {
-  if (!target::has_instruction(p.target, "dot4")) return false;
-  auto f = find_byte_product(p, list);
-  if (!f) return false;
-  auto stages = make_dot4_stages(p, list, *f);
-  if (!stages) return false;
-  if (f->is_constant) return is_packed_product(stages->p, stages->list, stages->sum.stage, stages->sum.epilogue);
-  return is_padded_product(stages->p, stages->list, stages->sum.stage, stages->sum.epilogue, stages->padded);
-}
-
-Result<LoweredNode> lower_dot4(const Problem& p, const StageList& list) {
-  const ByteProduct f = *find_byte_product(p, list);
-  LoweredNode out;
-  Temporaries temporaries;
-  TRY(lower_stages_before(p, list, f.root, temporaries, out));
-  const Dot4Stages s = *make_dot4_stages(p, list, f);
-  for (const Stage& stage : s.before) {
-    add_temporary(stage.tensor, temporaries, out);
-    out.kernels.push_back(TRY(lower_single_stage(s.p, s.list, stage, temporaries)));
-  }
-  auto lower = f.is_constant ? lower_packed_product : lower_padded_product;
-  TRY(lower(s.p, s.list, s.sum.stage, s.sum.epilogue, Step::Dot4, temporaries, out));
-  return out;
+std::optional<Rewritten> rewrite_dot4(const Problem& p, const StageList& list) {
+  if (!target::has_instruction(p.target, "dot4")) return std::nullopt;
+  const std::optional<ByteProduct> f = find_byte_product(p, list);
+  return f ? Maker(p, list, *f).make() : std::nullopt;
 }
 
 }  // namespace pliant::lower

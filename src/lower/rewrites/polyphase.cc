@@ -1,15 +1,11 @@
 // With o = s*q + r and k = k0 + m*j, where k0 is the first tap that exists at rest r and m the distance to the next,
 //   sum over k of [(o + pad - k*d) mod s == 0] x[floor((o + pad - k*d) / s)] * w[k]
 // becomes, for each r, a convolution of stride 1 over j whose results lie s apart.
-#include "lower/rewrites/polyphase.h"
-
 #include <algorithm>
 #include <numeric>
 
-#include "lower/contraction/contraction.h"
 #include "lower/rewrites/padding.h"
-#include "lower/stage_kernels.h"
-#include "lower/temporaries.h"
+#include "lower/rewrites/rewrite.h"
 
 namespace pliant::lower {
 
@@ -201,41 +197,40 @@ Recast make_phase(const Problem& p, const Stage& s, const Phases& phases, const 
   return recast(ctx, t, sum, e, output_map);
 }
 
+// The sum for one run of each axis, with its innermost run merged where that makes a product.
+RewrittenSum sum_of_runs(const Problem& p, Rewritten& out, const Phases& phases, const Epilogue& e,
+                         const std::vector<Run>& runs) {
+  using Kernel = RewrittenSum::Kernel;
+  const Stage& s = out.list.stages[phases.root];
+  const Dim last = s.tensor->shape.back();
+  const bool has_taps = std::all_of(runs.begin(), runs.end(), [](const Run& r) { return r.taps > 0; });
+  const bool may_merge = has_taps && runs.back().count > 1 && last.is_const() && !last.is_const(0) &&
+                         phases.axes.back().output + 1 != s.tensor->shape.size();
+  if (may_merge) {
+    Recast merged = make_phase(p, s, phases, e, runs, true);
+    out.add(merged.stage.tensor);
+    if (is_product(p, out.list, merged.stage, merged.epilogue)) return {std::move(merged), Kernel::Product};
+  }
+  Recast phase = make_phase(p, s, phases, e, runs, false);
+  out.add(phase.stage.tensor);
+  const bool product = has_taps && is_product(p, out.list, phase.stage, phase.epilogue);
+  return {std::move(phase), product ? Kernel::Product : Kernel::Reduction};
+}
+
 }  // namespace
 
-bool has_phases(const Problem& p, const StageList& list) { return find_phases(p, list).has_value(); }
-
-Result<LoweredNode> lower_polyphase(const Problem& p, const StageList& list) {
-  Phases phases = *find_phases(p, list);
-  const Stage& s = list.stages[phases.root];
-  LoweredNode out;
-  Temporaries temporaries;
-  TRY(lower_stages_before(p, list, phases.root, temporaries, out));
-  Epilogue e = *make_epilogue(p.ctx, list, phases.root);
-  auto lower = [&](const std::vector<Run>& runs) -> Status {
-    const Dim last = s.tensor->shape.back();
-    const bool has_taps = std::all_of(runs.begin(), runs.end(), [](const Run& r) { return r.taps > 0; });
-    const bool may_merge = has_taps && runs.back().count > 1 && last.is_const() && !last.is_const(0) &&
-                           phases.axes.back().output + 1 != s.tensor->shape.size();
-    for (bool merges : {true, false}) {
-      if (merges && !may_merge) continue;
-      Recast phase = make_phase(p, s, phases, e, runs, merges);
-      StageList local = list;
-      local.add(phase.stage.tensor);
-      if (has_taps && is_product(p, local, phase.stage, phase.epilogue))
-        return lower_product(p, local, phase.stage, phase.epilogue, temporaries, out);
-      if (merges) continue;
-      out.kernels.push_back(TRY(lower_reduce_with(p, local, phase.stage, phase.epilogue, temporaries)));
-    }
-    return ok();
-  };
-  std::vector<size_t> picks(phases.axes.size(), 0);
+std::optional<Rewritten> rewrite_polyphase(const Problem& p, const StageList& list) {
+  const std::optional<Phases> phases = find_phases(p, list);
+  if (!phases) return std::nullopt;
+  Rewritten out{p, list, phases->root};
+  const Epilogue e = *make_epilogue(p.ctx, list, phases->root);
+  std::vector<size_t> picks(phases->axes.size(), 0);
   for (;;) {
     std::vector<Run> runs;
-    for (size_t a = 0; a < picks.size(); ++a) runs.push_back(phases.runs[a][picks[a]]);
-    TRY(lower(runs));
+    for (size_t a = 0; a < picks.size(); ++a) runs.push_back(phases->runs[a][picks[a]]);
+    out.sums.push_back(sum_of_runs(p, out, *phases, e, runs));
     size_t a = 0;
-    while (a < picks.size() && ++picks[a] == phases.runs[a].size()) picks[a++] = 0;
+    while (a < picks.size() && ++picks[a] == phases->runs[a].size()) picks[a++] = 0;
     if (a == picks.size()) return out;
   }
 }

@@ -1,13 +1,9 @@
 // max over (k, l) of x[s*i + k, t*j + l] is max over k of m[s*i + k, j] with m[h, j] = max over l of x[h, t*j + l]. The last
 // axis of the window goes first; terms of the guard go with the axis that they bound.
-#include "lower/rewrites/separable.h"
-
 #include <algorithm>
 
-#include "lower/epilogue.h"
 #include "lower/rewrites/padding.h"
-#include "lower/stage_kernels.h"
-#include "lower/temporaries.h"
+#include "lower/rewrites/rewrite.h"
 
 namespace pliant::lower {
 
@@ -151,24 +147,17 @@ te::Tensor reduce_rest(const Problem& p, const te::TensorDef& t, const Separable
 
 }  // namespace
 
-bool is_separable(const Problem& p, const StageList& list) { return find_separable(p, list).has_value(); }
-
-Result<LoweredNode> lower_separable(const Problem& p, const StageList& list) {
-  const Separable s = *find_separable(p, list);
-  const te::TensorDef& t = *list.stages[s.root].tensor;
-  LoweredNode out;
-  Temporaries temporaries;
-  StageList local = list;
-  TRY(lower_stages_before(p, list, s.root, temporaries, out));
-  const te::Tensor lines = reduce_last(p, t, s);
-  add_temporary(lines, temporaries, out);
-  local.add(lines);
-  out.kernels.push_back(TRY(lower_reduce_stage(p, local, {lines, lines->body, {}, {}, false}, temporaries)));
-  const te::Tensor rest = reduce_rest(p, t, s, lines);
-  local.add(rest);
-  const Recast last =
-      recast(p.ctx, t, rest, *make_epilogue(p.ctx, list, s.root), [&](const te::Index& o) { return index_map(t, o, {}); });
-  out.kernels.push_back(TRY(lower_reduce_with(p, local, last.stage, last.epilogue, temporaries)));
+std::optional<Rewritten> rewrite_separable(const Problem& p, const StageList& list) {
+  const std::optional<Separable> s = find_separable(p, list);
+  if (!s) return std::nullopt;
+  const te::TensorDef& t = *list.stages[s->root].tensor;
+  Rewritten out{p, list, s->root};
+  const te::Tensor lines = reduce_last(p, t, *s);
+  out.before.push_back(out.add(lines));
+  const te::Tensor rest = reduce_rest(p, t, *s, lines);
+  out.add(rest);
+  out.sums.push_back({recast(p.ctx, t, rest, *make_epilogue(p.ctx, list, s->root),
+                             [&](const te::Index& o) { return index_map(t, o, {}); })});
   return out;
 }
 

@@ -11,6 +11,7 @@
 #include "golden/golden.h"
 #include "graph/graph.h"
 #include "lower/interpreted_nodes.h"
+#include "lower/version.h"
 #include "ops/op.h"
 
 namespace pliant::golden {
@@ -62,7 +63,7 @@ Result<std::string> run(const graph::Function& f, expr::Context& ctx, const targ
     if (!target) text += low.derivation;
     for (const auto* kernels : {&low.kernels, &low.after_reads})
       for (const lower::LoweredKernel& k : *kernels)
-        if (target) text += loop::print(k.function, ctx);
+        if (target) text += (k.when.empty() ? "" : "// when " + lower::print(k.when) + "\n") + loop::print(k.function, ctx);
   }));
   std::vector<te::ArrayView> inputs;
   for (const te::Array& a : params) inputs.push_back({a.dtype, a.shape, a.data.data()});

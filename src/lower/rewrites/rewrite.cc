@@ -1,0 +1,38 @@
+#include "lower/rewrites/rewrite.h"
+
+#include "lower/temporaries.h"
+
+namespace pliant::lower {
+
+Stage Rewritten::add(const te::Tensor& t) {
+  list.add(t);
+  return {t, t->body, {}, {}, false};
+}
+
+Result<LoweredNode> lower_rewritten(const Rewritten& r) {
+  LoweredNode out;
+  Temporaries temporaries;
+  TRY(lower_stages_before(r.p, r.list, r.root, temporaries, out));
+  for (const Stage& s : r.before) {
+    add_temporary(s.tensor, temporaries, out);
+    out.kernels.push_back(TRY(lower_single_stage(r.p, r.list, s, temporaries)));
+  }
+  for (const RewrittenSum& s : r.sums) {
+    const auto& [stage, epilogue] = s.recast;
+    switch (s.kernel) {
+      case RewrittenSum::Kernel::Packed:
+        TRY(lower_packed_product(r.p, r.list, stage, epilogue, s.step, temporaries, out));
+        break;
+      case RewrittenSum::Kernel::Padded:
+        TRY(lower_padded_product(r.p, r.list, stage, epilogue, s.step, temporaries, out));
+        break;
+      case RewrittenSum::Kernel::Product: TRY(lower_product(r.p, r.list, stage, epilogue, temporaries, out)); break;
+      case RewrittenSum::Kernel::Reduction:
+        out.kernels.push_back(TRY(lower_reduce_with(r.p, r.list, stage, epilogue, temporaries)));
+        break;
+    }
+  }
+  return out;
+}
+
+}  // namespace pliant::lower
