@@ -86,14 +86,20 @@ class Placement {
   double place(const Stmt& s) {
     const size_t stores_before = stores_.size();
     if (s.kind == StmtKind::Store && locals_.count(s.buffer) == 0) stores_.push_back(&s);
-    const bool is_known = loop::binds_variable(s) && !(s.kind == StmtKind::For && s.for_kind == ForKind::Vector);
+    const bool has_lanes = s.kind == StmtKind::For && s.for_kind == ForKind::Vector;
+    const bool is_known = loop::binds_variable(s) && !has_lanes;
     if (is_known) inside_.erase(s.var);
+    vectors_ += has_lanes;
     double most = 0, sum = 0;
+    Buffers written;
     for (const StmtPtr& child : s.body) {
+      const size_t before = stores_.size();
       const double w = place(*child);
       most = std::max(most, w);
       sum += w;
+      if (s.kind == StmtKind::Block && vectors_ == 0) look_between(*child, before, written);
     }
+    vectors_ -= has_lanes;
     if (is_known) inside_.insert(s.var);
     double work = own_work(s) + (s.kind == StmtKind::If ? most : sum);
     if (s.kind != StmtKind::For) return work;
@@ -108,12 +114,24 @@ class Placement {
     work += strides.work;
     const double iterations = most_iterations(s);
     if (iterations * work <= kOperationsOfOneTurn) return iterations * work;
-    polls_[&s] = {turn_of(work), strides.open};
+    polls_.loops[&s] = {turn_of(work), strides.open};
     return std::max(work, kOperationsOfOneTurn);
   }
   Polls take() { return std::move(polls_); }
 
  private:
+  using Buffers = std::unordered_set<loop::BufferId>;
+  // `written`: the buffers that the statements since the last look write to, and then those of `child` as well.
+  void look_between(const Stmt& child, size_t first_store, Buffers& written) {
+    Buffers own, all = written;
+    for (size_t i = first_store; i < stores_.size(); ++i) own.insert(stores_[i]->buffer);
+    all.insert(own.begin(), own.end());
+    if (!written.empty() && all.size() > kBuffersBetweenLooks) {
+      polls_.before.insert(&child);
+      all = own;
+    }
+    written = std::move(all);
+  }
   double most_iterations(const Stmt& s) {
     const int64_t most = ctx_.range(s.extent).hi;
     return most == INT64_MAX ? std::numeric_limits<double>::infinity() : static_cast<double>(std::max<int64_t>(most, 0));
@@ -122,14 +140,16 @@ class Placement {
     return std::max<int64_t>(1, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(kOperationsOfOneTurn / work))));
   }
 
-  // How far apart the iterations of a loop write: work where that is a known number, the largest of the others that are
-  // known where the loop begins.
+  // How far apart the iterations of a loop write: work where that is a known number, the largest of the first few others
+  // that are known where the loop begins.
   struct Strides {
     double work = 0;
     Dim open;
   };
   Strides strides_of(const Stmt& s, size_t first_store) const {
+    constexpr size_t kMostOpen = 4;
     Strides out;
+    std::vector<Dim> open;
     for (size_t i = first_store; i < stores_.size(); ++i) {
       const Stmt& store = *stores_[i];
       const std::optional<Dim> apart = expr::coefficient_of(store.index[0], s.var);
@@ -137,7 +157,9 @@ class Placement {
       const Dim bytes = *apart * byte_size(store.value->dtype);
       if (bytes.is_const()) {
         out.work += work_of_pages(std::abs(bytes.const_value()));
-      } else if (is_known_before(bytes)) {
+      } else if (open.size() < kMostOpen && std::find(open.begin(), open.end(), bytes) == open.end() &&
+                 is_known_before(bytes)) {
+        open.push_back(bytes);
         const Dim distance = expr::max(expr::max(bytes, -bytes), ctx_.constant(1));
         out.open = out.open ? expr::max(out.open, distance) : distance;
       }
@@ -155,6 +177,7 @@ class Placement {
   std::vector<const Stmt*> stores_;            // to memory, so far
   std::unordered_set<expr::SymbolId> inside_;  // bound by statements that do not stand around this one, or by lanes
   std::unordered_set<loop::BufferId> locals_;
+  int vectors_ = 0;  // vector loops around
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Where kernels look whether their run is to end.
 #pragma once
 #include <unordered_map>
+#include <unordered_set>
 
 #include "loop/loop.h"
 
@@ -22,11 +23,20 @@ struct Turn {
   int64_t iterations = 0;  // 0: the loop does not look
   expr::Dim stride;
 };
-// By the loop. Iterations of a task grid are tasks. A While looks after every iteration and is not listed.
-using Polls = std::unordered_map<const loop::Stmt*, Turn>;
+// Places that straight code writes to, at most, before it looks again: each may be on a new huge page.
+constexpr size_t kBuffersBetweenLooks = 4;
+
+struct Polls {
+  // Iterations of a task grid are tasks. A While looks after every iteration and is not listed.
+  std::unordered_map<const loop::Stmt*, Turn> loops;
+  // Statements of blocks before which the kernel looks.
+  std::unordered_set<const loop::Stmt*> before;
+  bool empty() const { return loops.empty() && before.empty(); }
+};
 
 // Polls so that `f` does no more than kOperationsOfOneTurn, or one iteration of straight code where that is more, between
-// two looks, whatever its sizes are. Loops that are known to be short do not look. `f` is legal.
+// two looks, whatever its sizes are. Loops that are known to be short do not look. Statements that follow one another and
+// write to more than kBuffersBetweenLooks buffers have looks between them, except under a vector loop. `f` is legal.
 Polls place_polls(const loop::Function& f, expr::Context& ctx);
 
 }  // namespace pliant::codegen

@@ -16,8 +16,8 @@ std::map<std::string, int64_t> turns_of(const std::string& text, std::map<std::s
   const Polls polls = place_polls(f, ctx);
   std::map<std::string, int64_t> out;
   loop::for_each(f.body, [&](const loop::Stmt& s) {
-    if (!polls.count(&s)) return;
-    const Turn& turn = polls.at(&s);
+    if (!polls.loops.count(&s)) return;
+    const Turn& turn = polls.loops.at(&s);
     out[ctx.info(s.var).name] = turn.iterations;
     if (strides && turn.stride) (*strides)[ctx.info(s.var).name] = turn.stride.str();
   });
@@ -68,6 +68,31 @@ TEST(Polls, StandBetweenNewPages) {
   EXPECT_EQ(strides.at("o"), "max(1, m*4)");
   EXPECT_EQ(strides.count("p"), 0u);
   EXPECT_EQ(strides.count("q"), 0u);
+}
+
+TEST(Polls, StandBetweenWritesToManyBuffers) {
+  // Nine results, a vector of each in an iteration; the seventh twice.
+  std::string params, body;
+  for (int k = 0; k < 9; ++k) {
+    const std::string y = "%y" + std::to_string(k);
+    params += ", " + y + ": i32[n*8] out";
+    for (int times = k == 6 ? 2 : 1; times-- > 0;)
+      body += "for vector l in 8 { " + y + "[i*8 + l] = %x[i*8 + l] + " + std::to_string(k) + "i32 } ";
+  }
+  const std::string text = "kernel many(%x: i32[n*8]" + params + ") { for i in n { " + body + "} }";
+  expr::Context ctx;
+  const loop::Function f = loop::run_passes(loop::parse(text, ctx).take(), ctx, {.most_lanes = 8});
+  EXPECT_EQ(place_polls(f, ctx).before.size(), 2u);
+  Kernel k(text);
+  for (int64_t n : {0, 1, 5, 40000}) k.expect_same({{"n", n}});
+  // One buffer, whatever the places; lanes of one vector loop.
+  for (const char* none : {"kernel one(%y: f32[n*8] out) { for i in n { %y[i] = 1f32 %y[i + n] = 1f32 %y[i + n*2] = 1f32 "
+                           "%y[i + n*3] = 1f32 %y[i + n*4] = 1f32 %y[i + n*5] = 1f32 } }",
+                           "kernel lanes(%a: f32[8] out, %b: f32[8] out, %c: f32[8] out, %d: f32[8] out, %e: f32[8] out) { "
+                           "for vector l in 8 { %a[l] = 1f32 %b[l] = 1f32 %c[l] = 1f32 %d[l] = 1f32 %e[l] = 1f32 } }"}) {
+    const loop::Function g = loop::run_passes(loop::parse(none, ctx).take(), ctx, {.most_lanes = 8});
+    EXPECT_TRUE(place_polls(g, ctx).before.empty());
+  }
 }
 
 // The turns of a loop whose stride the run knows, from bytes to beyond what a turn may meet.

@@ -9,6 +9,7 @@ using llvm::Value;
 using loop::ForKind;
 using loop::Stmt;
 using loop::StmtKind;
+using loop::StmtPtr;
 
 void Emitter::emit_serial_loop(expr::SymbolId var, Value* extent, bool runs_once, const Turn& turn,
                                const std::function<void()>& body) {
@@ -83,8 +84,8 @@ void Emitter::emit_iterations(const std::string& name, Value* begin, Value* end,
 }
 
 Turn Emitter::turn_of(const Stmt& s) const {
-  const auto found = polls_.find(&s);
-  return found == polls_.end() ? Turn{} : found->second;
+  const auto found = polls_.loops.find(&s);
+  return found == polls_.loops.end() ? Turn{} : found->second;
 }
 
 // With a stride of 2^k bytes or more, but less than twice that: kBytesOfOneTurn / 2^k, without a division.
@@ -103,6 +104,17 @@ Value* Emitter::iterations_of(const Turn& turn) {
 void Emitter::emit_poll(llvm::BasicBlock* next) {
   Value* flag = b_.CreateAlignedLoad(b_.getInt32Ty(), stop_, llvm::Align(4), /*isVolatile=*/true);
   b_.CreateCondBr(b_.CreateIsNull(flag), next, stopped_block(), llvm::MDBuilder(llvm_).createBranchWeights(1 << 20, 1));
+}
+
+void Emitter::emit_block(const Stmt& s) {
+  for (const StmtPtr& child : s.body) {
+    if (polls_.before.count(child.get())) {
+      auto* next = llvm::BasicBlock::Create(llvm_, "goes_on", function_);
+      emit_poll(next);
+      b_.SetInsertPoint(next);
+    }
+    emit(child);
+  }
 }
 
 void Emitter::emit_for(const Stmt& s) {

@@ -41,9 +41,7 @@ void Emitter::bind(expr::SymbolId var, Value* v, const std::function<void()>& bo
 
 void Emitter::emit(const StmtPtr& s) {
   switch (s->kind) {
-    case StmtKind::Block:
-      for (const StmtPtr& child : s->body) emit(child);
-      return;
+    case StmtKind::Block: return emit_block(*s);
     case StmtKind::For: return emit_for(*s);
     case StmtKind::While: return emit_while(*s);
     case StmtKind::Let: return emit_let(*s);

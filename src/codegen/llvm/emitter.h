@@ -64,6 +64,7 @@ class Emitter {
 
   // emit_stmt.cc
   void emit(const loop::StmtPtr& s);
+  void emit_block(const loop::Stmt& s);
   void emit_for(const loop::Stmt& s);
   void emit_let(const loop::Stmt& s);
   void emit_while(const loop::Stmt& s);
