@@ -177,8 +177,8 @@ void Bufferizer::bufferize_list_read(const Node& n, const std::string& shape_sym
     x.list_inputs = {list_of(n.inputs[0])};
     if (joins) {
       auto rank = static_cast<int64_t>(shape.size());
-      int64_t axis = n.attrs.int_or("axis", 0);
-      x.ints = {artifact::imm(axis < 0 ? axis + rank : axis), artifact::imm(n.attrs.bool_or("new_axis", false))};
+      int64_t axis = ops::attrs_of(n).as_int("axis");
+      x.ints = {artifact::imm(axis < 0 ? axis + rank : axis), artifact::imm(ops::attrs_of(n).as_bool("new_axis"))};
     } else {
       add_position(call, n, position_input(n));
     }
@@ -253,9 +253,9 @@ Status Bufferizer::bufferize_list(const Node& n) {
     for (ValueId v : n.inputs)
       if (v != kNoValue) add_tensor_input(call, v);
     auto rank = static_cast<int64_t>(f_.tensor_type(n.inputs[0]).shape.size());
-    int64_t axis = n.attrs.int_or("axis", 0);
+    int64_t axis = ops::attrs_of(n).as_int("axis");
     const auto* chunk = n.attrs.find("chunk");
-    bool keeps = chunk == nullptr || n.attrs.bool_or("keepdims", true) || !std::get<Dim>(*chunk).is_const(1);
+    bool keeps = chunk == nullptr || ops::attrs_of(n).as_bool("keepdims") || !std::get<Dim>(*chunk).is_const(1);
     x.ints = {artifact::imm(axis < 0 ? axis + rank : axis), artifact::imm(keeps),
               chunk != nullptr ? slots_.of(std::get<Dim>(*chunk)) : artifact::imm(0)};
   }

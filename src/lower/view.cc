@@ -9,9 +9,9 @@ std::optional<View> view_of(const graph::Node& n, const graph::Function& f, expr
   if (n.op != "array.slice") return std::nullopt;
   const graph::TensorType& in = f.tensor_type(n.inputs[0]);
   const graph::TensorType& out = f.tensor_type(n.outputs[0]);
-  std::vector<Dim> starts = n.attrs.dims_or("starts", {});
-  std::vector<int64_t> axes = n.attrs.ints_or("axes", {}),
-                       steps = n.attrs.ints_or("steps", std::vector<int64_t>(starts.size(), 1));
+  std::vector<Dim> starts = ops::attrs_of(n).as_dims("starts");
+  std::vector<int64_t> axes = ops::attrs_of(n).as_ints("axes"), steps = ops::attrs_of(n).as_ints("steps");
+  steps.resize(axes.size(), 1);
   auto rank = static_cast<int64_t>(in.shape.size());
   // Only one axis is cut, and everything before it has size 1.
   std::optional<size_t> cut;

@@ -1,4 +1,6 @@
 // Attributes of operators: their specification, defaults and typed reading.
+#include <algorithm>
+
 #include "ops/op.h"
 
 namespace pliant::ops {
@@ -92,11 +94,24 @@ std::optional<AttrValue> coerce(const AttrValue& v, AttrKind want, expr::Context
   return std::nullopt;
 }
 
+const AttrValue* find_default(const std::vector<AttrSpec>* defaults, const std::string& name) {
+  if (defaults == nullptr) return nullptr;
+  auto spec = std::find_if(defaults->begin(), defaults->end(), [&](const AttrSpec& s) { return s.name == name; });
+  PLIANT_CHECK(spec != defaults->end()) << "no attribute " << name << " is specified";
+  return spec->fallback ? &*spec->fallback : nullptr;
+}
+
 template <class T>
-const T& read(const Attrs& attrs, const std::string& name) {
-  const AttrValue* v = attrs.find(name);
+const T& read(const AttrReader& r, const std::string& name) {
+  const AttrValue* v = r.attrs.find(name);
+  if (v == nullptr) v = find_default(r.defaults, name);
   PLIANT_CHECK(v != nullptr) << "attribute " << name << " is missing";
   const T* t = std::get_if<T>(v);
+  if constexpr (requires(T x) { x.clear(); } && !std::is_same_v<T, std::string>) {
+    // An empty list of one kind stands for an empty list of any kind.
+    static const T empty;
+    if (t == nullptr && is_empty_list(*v)) return empty;
+  }
   PLIANT_CHECK(t != nullptr) << "attribute " << name << " is " << name_of(kind_of(*v));
   return *t;
 }
@@ -119,22 +134,28 @@ std::vector<AttrSpec> operator+(std::vector<AttrSpec> a, std::vector<AttrSpec> b
   return a;
 }
 
-int64_t AttrReader::as_int(const std::string& name) const { return read<int64_t>(attrs, name); }
-double AttrReader::as_float(const std::string& name) const { return read<double>(attrs, name); }
-bool AttrReader::as_bool(const std::string& name) const { return read<bool>(attrs, name); }
-const std::string& AttrReader::as_string(const std::string& name) const { return read<std::string>(attrs, name); }
-DType AttrReader::as_dtype(const std::string& name) const { return read<DType>(attrs, name); }
+AttrReader attrs_of(const graph::Node& n) {
+  const OpDef* op = find_op(n.op);
+  PLIANT_CHECK(op != nullptr) << n.op << " is not an operator that specifies attributes";
+  return {n.attrs, &op->attrs};
+}
+
+int64_t AttrReader::as_int(const std::string& name) const { return read<int64_t>(*this, name); }
+double AttrReader::as_float(const std::string& name) const { return read<double>(*this, name); }
+bool AttrReader::as_bool(const std::string& name) const { return read<bool>(*this, name); }
+const std::string& AttrReader::as_string(const std::string& name) const { return read<std::string>(*this, name); }
+DType AttrReader::as_dtype(const std::string& name) const { return read<DType>(*this, name); }
 const std::vector<int64_t>& AttrReader::as_ints(const std::string& name) const {
-  return read<std::vector<int64_t>>(attrs, name);
+  return read<std::vector<int64_t>>(*this, name);
 }
 const std::vector<double>& AttrReader::as_floats(const std::string& name) const {
-  return read<std::vector<double>>(attrs, name);
+  return read<std::vector<double>>(*this, name);
 }
 const std::vector<std::string>& AttrReader::as_strings(const std::string& name) const {
-  return read<std::vector<std::string>>(attrs, name);
+  return read<std::vector<std::string>>(*this, name);
 }
-Dim AttrReader::as_dim(const std::string& name) const { return read<Dim>(attrs, name); }
-const std::vector<Dim>& AttrReader::as_dims(const std::string& name) const { return read<std::vector<Dim>>(attrs, name); }
+Dim AttrReader::as_dim(const std::string& name) const { return read<Dim>(*this, name); }
+const std::vector<Dim>& AttrReader::as_dims(const std::string& name) const { return read<std::vector<Dim>>(*this, name); }
 
 Result<Attrs> normalise_attrs(const OpDef& op, const Attrs& attrs, expr::Context& ctx, const LocPtr& loc) {
   Attrs out;

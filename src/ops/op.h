@@ -37,9 +37,12 @@ AttrSpec optional_attr(std::string name, AttrKind kind, std::string doc = "");
 
 std::vector<AttrSpec> operator+(std::vector<AttrSpec> a, std::vector<AttrSpec> b);
 
-// Reads attributes that `normalise_attrs` has filled in; a missing one or the wrong kind is a PLIANT_CHECK.
+// Reads attributes by the names and kinds of an operator's specification. What is left out is what `defaults` says; with
+// null, for attributes that `normalise_attrs` has filled in, it may not be. A missing one or the wrong kind is a
+// PLIANT_CHECK.
 struct AttrReader {
   const Attrs& attrs;
+  const std::vector<AttrSpec>* defaults = nullptr;
   bool has(const std::string& name) const { return attrs.has(name); }
   int64_t as_int(const std::string& name) const;
   double as_float(const std::string& name) const;
@@ -176,6 +179,8 @@ struct ExpandContext {
 
 // Every operator, by name; null when there is none. The list is generated from the file names at build time.
 const OpDef* find_op(const std::string& name);
+// The attributes of a node of an operator that is defined, as its passes read them.
+AttrReader attrs_of(const graph::Node& n);
 const std::vector<OpDef>& all_ops();
 
 // Checks the attributes' names and kinds, fills in defaults and turns plain integers into dims where those are meant.

@@ -121,7 +121,7 @@ class Batcher {
     if (n.op == "array.reshape")
       return made(*x, n.op, {{"shape", with_extent(shape(n.outputs[0]), x->extent)}}, {x->value}, n);
     std::vector<int64_t> perm{0};
-    for (int64_t p : n.attrs.ints_or("perm", {})) perm.push_back(p + 1);
+    for (int64_t p : ops::attrs_of(n).as_ints("perm")) perm.push_back(p + 1);
     return made(*x, n.op, {{"perm", perm}}, {x->value}, n);
   }
 
@@ -163,7 +163,7 @@ class Batcher {
     // A weight times a vector: the vectors become rows.
     Lifted x = TRY(lift(b));
     if (!x) return Lifted();
-    attrs.set("transpose_b", !n.attrs.bool_or("transpose_a", false));
+    attrs.set("transpose_b", !ops::attrs_of(n).as_bool("transpose_a"));
     attrs.erase("transpose_a");
     return made(*x, "nn.matmul", std::move(attrs), {x->value, a}, n);
   }
@@ -172,8 +172,8 @@ class Batcher {
   Result<Lifted> lift_slice(const Node& n) {
     expr::Context& ctx = rewriter_.ctx();
     std::vector<Dim> starts = dims_of(n.attrs, "starts", ctx);
-    std::vector<int64_t> axes = n.attrs.ints_or("axes", {});
-    std::vector<int64_t> steps = n.attrs.ints_or("steps", {});
+    std::vector<int64_t> axes = ops::attrs_of(n).as_ints("axes");
+    std::vector<int64_t> steps = ops::attrs_of(n).as_ints("steps");
     if (!is_outer(n.inputs[0]) || axes.size() != 1 || (!steps.empty() && steps[0] != 1)) return Lifted();
     Shape x_shape = shape(n.inputs[0]);
     auto rank = static_cast<int64_t>(x_shape.size());
@@ -208,7 +208,7 @@ class Batcher {
     if (dims_of(at->second->attrs, "values", ctx) != std::vector<Dim>{parts_.index}) return Lifted();
     ValueId x = n.inputs[0];
     auto rank = static_cast<int64_t>(shape(x).size());
-    int64_t axis = n.attrs.int_or("axis", 0);
+    int64_t axis = ops::attrs_of(n).as_int("axis");
     if (axis < 0) axis += rank;
     Dim size = shape(x)[static_cast<size_t>(axis)], extent = size;
     if (!ctx.proves_less_equal(size, parts_.count)) extent = expr::min(size, parts_.count);

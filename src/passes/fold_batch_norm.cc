@@ -64,7 +64,7 @@ struct Contraction {
       int64_t per_group = channels / group, o = i / taps % per_group, in = i / taps / per_group;
       return static_cast<size_t>(in / (input_channels / group) * per_group + o);
     }
-    return static_cast<size_t>(node->attrs.bool_or("transpose_b", false) ? i / weight->shape[1] : i % weight->shape[1]);
+    return static_cast<size_t>(ops::attrs_of(*node).as_bool("transpose_b") ? i / weight->shape[1] : i % weight->shape[1]);
   }
   size_t input_channel(int64_t i) const {
     int64_t per_group = input_channels / group, out_per_group = channels / group;
@@ -86,13 +86,13 @@ std::optional<Contraction> as_contraction(const Rewriter& s, const Node& n) {
   c.rank = out->shape.size();
   if (matmul) {
     if (w.size() != 2 || c.rank < 1) return std::nullopt;
-    c.channels = n.attrs.bool_or("transpose_b", false) ? w[0] : w[1];
+    c.channels = ops::attrs_of(n).as_bool("transpose_b") ? w[0] : w[1];
     c.axis = c.rank - 1;
     return c;
   }
   c.has_bias_input = true;
-  c.group = n.attrs.int_or("group", 1);
-  c.axis = n.attrs.string_or("layout", "NCHW") == "NCHW" ? 1 : c.rank - 1;
+  c.group = ops::attrs_of(n).as_int("group");
+  c.axis = ops::attrs_of(n).as_string("layout") == "NCHW" ? 1 : c.rank - 1;
   c.channels = conv ? w[0] : w[1] * c.group;
   c.input_channels = conv ? w[1] * c.group : w[0];
   for (size_t k = 2; k < w.size(); ++k) c.taps *= w[k];
@@ -142,7 +142,7 @@ class Folder {
   using Maybe = Result<std::optional<ValueId>>;
 
   Maybe batch_norm(const Node& n) {
-    if (n.outputs.size() != 1 || n.attrs.bool_or("training", false)) return no_value();
+    if (n.outputs.size() != 1 || ops::attrs_of(n).as_bool("training")) return no_value();
     const TensorType x = *s_.tensor(n.inputs[0]);
     std::vector<Channels> p;
     for (size_t i = 1; i < 5; ++i) {
@@ -150,7 +150,7 @@ class Folder {
       if (!c || !is_foldable(c->dtype) || c->dtype != x.dtype) return no_value();
       p.push_back(to_doubles(*c));
     }
-    double epsilon = n.attrs.float_or("epsilon", 1e-5);
+    double epsilon = ops::attrs_of(n).as_float("epsilon");
     Channels scale = p[0], shift = p[1];
     for (size_t k = 0; k < scale.size(); ++k) {
       scale[k] = p[0][k] / std::sqrt(p[3][k] + epsilon);
@@ -159,7 +159,7 @@ class Folder {
     }
     // Extended to the right rank, so that it broadcasts along the channels.
     std::vector<int64_t> shape{static_cast<int64_t>(scale.size())};
-    if (n.attrs.string_or("layout", "NCHW") == "NCHW" && x.shape.size() > 2) shape.resize(x.shape.size() - 1, 1);
+    if (ops::attrs_of(n).as_string("layout") == "NCHW" && x.shape.size() > 2) shape.resize(x.shape.size() - 1, 1);
     ValueId s = s_.make_const(from_doubles(x.dtype, shape, scale), n.loc),
             t = s_.make_const(from_doubles(x.dtype, shape, shift), n.loc);
     ValueId product = TRY(s_.make("math.mul", {}, {n.inputs[0], s}, n.loc));
@@ -229,7 +229,7 @@ class Folder {
   }
 
   bool is_unpadded(const Node& n) const {
-    std::string auto_pad = n.attrs.string_or("auto_pad", "notset");
+    std::string auto_pad = ops::attrs_of(n).as_string("auto_pad");
     if (auto_pad == "valid") return true;
     for (Dim d : dims_of(n.attrs, "pads", s_.ctx())) {
       if (!d.is_const(0)) return false;

@@ -107,7 +107,7 @@ class Folder {
   // What only moves bytes needs no evaluator, whatever its size.
   std::vector<ConstantPtr> moved(const Node& n, const std::vector<ConstantPtr>& inputs) {
     if (n.op == "array.reshape") return {with_shape(inputs[0], sizes_of(*rewriter_.tensor(n.outputs[0])))};
-    if (n.op == "array.transpose") return {permute(*inputs[0], n.attrs.ints_or("perm", {}))};
+    if (n.op == "array.transpose") return {permute(*inputs[0], ops::attrs_of(n).as_ints("perm"))};
     if (n.op == "math.identity") return {inputs[0]};
     if (n.op == "array.slice") return rows_of(n, *inputs[0]);
     return {};
@@ -116,7 +116,7 @@ class Folder {
   // Consecutive rows: one direction of the weights of a recurrent layer, for one.
   std::vector<ConstantPtr> rows_of(const Node& n, const ConstantData& c) {
     auto starts = known_ints(n.attrs, "starts"), axes = known_ints(n.attrs, "axes");
-    std::vector<int64_t> steps = n.attrs.ints_or("steps", {});
+    std::vector<int64_t> steps = ops::attrs_of(n).as_ints("steps");
     if (!starts || !axes || axes->size() != 1 || (*axes)[0] != 0 || (!steps.empty() && steps[0] != 1)) return {};
     int64_t start = (*starts)[0], rows = c.shape[0];
     std::vector<int64_t> sizes = sizes_of(*rewriter_.tensor(n.outputs[0]));

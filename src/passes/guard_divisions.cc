@@ -17,7 +17,7 @@ namespace {
 bool may_trap(const Rewriter& s, const Node& n) {
   if (n.op != "math.div" && n.op != "math.mod") return false;
   const TensorType* divisor = s.tensor(n.inputs[1]);
-  return divisor != nullptr && is_int(divisor->dtype) && !n.attrs.bool_or("nonzero", false);
+  return divisor != nullptr && is_int(divisor->dtype) && !ops::attrs_of(n).as_bool("nonzero");
 }
 
 // The divisors are 1 already where the quotient of this branch is left out.

@@ -27,7 +27,7 @@ Result<std::vector<TensorType>> infer_types(DefineContext& c) {
 Arrays reference(const Attrs& attrs, const std::vector<te::ArrayView>& in) {
   const te::ArrayView &x = in[0], &condition = in[1];
   bool flat = !attrs.has("axis");
-  int64_t rank = static_cast<int64_t>(x.shape.size()), axis = attrs.int_or("axis", 0);
+  int64_t rank = static_cast<int64_t>(x.shape.size()), axis = flat ? 0 : AttrReader{attrs}.as_int("axis");
   if (axis < 0) axis += rank;
   AxisView v = flat ? AxisView{1, count_of(x.shape), 1} : split_axis(x.shape, axis);
   std::vector<int64_t> kept;

@@ -21,9 +21,9 @@ Result<std::vector<TensorType>> infer_types(DefineContext& c) {
 
 Arrays reference(const Attrs& attrs, const std::vector<te::ArrayView>& in) {
   const te::ArrayView& x = in[0];
-  int64_t rank = static_cast<int64_t>(x.shape.size()), axis = attrs.int_or("axis", -1);
+  int64_t rank = static_cast<int64_t>(x.shape.size()), axis = AttrReader{attrs}.as_int("axis");
   if (axis < 0) axis += rank;
-  bool largest = attrs.bool_or("largest", true);
+  bool largest = AttrReader{attrs}.as_bool("largest");
   int64_t k = std::get<Dim>(*attrs.find("k")).const_value();
   AxisView v = split_axis(x.shape, axis);
   std::vector<int64_t> shape = x.shape;

@@ -29,7 +29,7 @@ Result<std::vector<TensorType>> infer_types(DefineContext& c) {
 Arrays reference(const Attrs& attrs, const std::vector<te::ArrayView>& in) {
   const te::ArrayView& x = in[0];
   bool flat = !attrs.has("axis");
-  int64_t rank = static_cast<int64_t>(x.shape.size()), axis = attrs.int_or("axis", 0);
+  int64_t rank = static_cast<int64_t>(x.shape.size()), axis = flat ? 0 : AttrReader{attrs}.as_int("axis");
   if (axis < 0) axis += rank;
   AxisView v = flat ? AxisView{1, count_of(x.shape), 1} : split_axis(x.shape, axis);
   auto compare = [&](int64_t a, int64_t b) {
@@ -55,7 +55,7 @@ Arrays reference(const Attrs& attrs, const std::vector<te::ArrayView>& in) {
   }
   std::vector<int64_t> place(first.size());  // output position -> run
   std::iota(place.begin(), place.end(), 0);
-  if (!attrs.bool_or("sorted", true))
+  if (!AttrReader{attrs}.as_bool("sorted"))
     std::sort(place.begin(), place.end(),
               [&](int64_t a, int64_t b) { return first[static_cast<size_t>(a)] < first[static_cast<size_t>(b)]; });
   int64_t n = static_cast<int64_t>(first.size());

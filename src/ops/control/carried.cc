@@ -38,7 +38,7 @@ std::optional<Append> append_to(const graph::Function& f, const Region& r, Value
   auto n = std::find_if(r.nodes.begin(), r.nodes.end(), [&](const Node& node) { return gives(node, value); });
   if (n == r.nodes.end() || n->op != "array.concat" || source_of(r, n->inputs[0]) != old) return std::nullopt;
   const graph::Shape& shape = f.tensor_type(value).shape;
-  int64_t axis = n->attrs.int_or("axis", 0);
+  int64_t axis = attrs_of(*n).as_int("axis");
   if (axis < 0) axis += static_cast<int64_t>(shape.size());
   return Append{&*n, static_cast<size_t>(axis),
                 std::all_of(shape.begin(), shape.begin() + axis, [](graph::Dim d) { return d.is_const(1); })};

@@ -41,7 +41,7 @@ Arrays reference(const Attrs& attrs, const std::vector<te::ArrayView>& in) {
   auto single = [&](size_t k) { return k < in.size() && in[k].data != nullptr && count_of(in[k].shape) > 0; };
   int64_t most = single(2) ? static_cast<int64_t>(number_at(in[2], 0)) : 0;
   double iou = single(3) ? static_cast<double>(number_at(in[3], 0)) : 0;
-  bool by_centre = attrs.bool_or("center_point_box", false);
+  bool by_centre = AttrReader{attrs}.as_bool("center_point_box");
   int64_t classes = scores.shape[1], n = scores.shape[2];
   std::vector<int64_t> found;
   for (int64_t b = 0; b < scores.shape[0]; ++b)

@@ -28,9 +28,9 @@ std::string text_of(const std::vector<int64_t>& shape) {
 Data reference(const Attrs& attrs, const std::vector<Datum>& in) {
   const Elements& elements = in[0].list->elements;
   if (elements.empty()) return run_fault("an empty sequence has no shape to join");
-  bool stacks = attrs.bool_or("new_axis", false);
+  bool stacks = AttrReader{attrs}.as_bool("new_axis");
   std::vector<int64_t> shape = elements[0]->shape;
-  int64_t axis = attrs.int_or("axis", 0);
+  int64_t axis = AttrReader{attrs}.as_int("axis");
   auto rank = static_cast<int64_t>(shape.size()) + (stacks ? 1 : 0);
   if (axis < 0) axis += rank;
   auto k = static_cast<size_t>(axis);

@@ -53,12 +53,12 @@ Result<std::vector<int64_t>> piece_sizes(const Attrs& attrs, const std::vector<D
 Data reference(const Attrs& attrs, const std::vector<Datum>& in) {
   const te::Array& x = in[0].array;
   auto rank = static_cast<int64_t>(x.shape.size());
-  int64_t axis = attrs.int_or("axis", 0);
+  int64_t axis = AttrReader{attrs}.as_int("axis");
   if (axis < 0) axis += rank;
   AxisView v = split_axis(x.shape, axis);
   Elements elements;
   int64_t begin = 0;
-  bool drops_axis = in.size() < 2 && !attrs.bool_or("keepdims", true);
+  bool drops_axis = in.size() < 2 && !AttrReader{attrs}.as_bool("keepdims");
   for (int64_t size : TRY(piece_sizes(attrs, in, v.size))) {
     std::vector<int64_t> shape = x.shape;
     shape[static_cast<size_t>(axis)] = size;

@@ -83,7 +83,7 @@ class Assigner {
       if (n.op != "array.transpose") continue;
       size_t rank = type_of(n.inputs[0])->shape.size();
       if (rank < 3 || rank > 5) continue;
-      std::vector<int64_t> perm = n.attrs.ints_or("perm", {});
+      std::vector<int64_t> perm = ops::attrs_of(n).as_ints("perm");
       bool last = perm == to_last(rank), first = perm == to_first(rank);
       if (first && (!last || wanted_last[n.outputs[0]]))
         result_.transposes[&n] = ModelTranspose::ToFirst;

@@ -20,7 +20,7 @@ using Answer = std::optional<ChannelsLast>;
 
 bool has_channels(const TensorType* t) { return t != nullptr && t->shape.size() >= 3 && t->shape.size() <= 5; }
 
-struct Asked {
+struct Query {
   const Function& f;
   const Node& node;
   expr::Context& ctx;
@@ -40,11 +40,11 @@ struct Asked {
 };
 
 // numpy broadcasting: every operand in the layout of the result.
-ChannelsLast broadcasting(const Asked& a) {
-  ChannelsLast c = a.first_input();
-  c.rank = a.out(0)->shape.size();
-  for (size_t i = 0; i < a.node.inputs.size(); ++i) {
-    const TensorType* t = a.in(i);
+ChannelsLast broadcasting(const Query& q) {
+  ChannelsLast c = q.first_input();
+  c.rank = q.out(0)->shape.size();
+  for (size_t i = 0; i < q.node.inputs.size(); ++i) {
+    const TensorType* t = q.in(i);
     if (t == nullptr || t->shape.empty())
       c.inputs[i] = Form::AsIs;
     else
@@ -53,52 +53,52 @@ ChannelsLast broadcasting(const Asked& a) {
   return c;
 }
 
-Answer with_axis(const Asked& a) {
-  auto axis = known_int(a.node.attrs, "axis");
-  if (!has_channels(a.in(0)) || !axis) return std::nullopt;
-  ChannelsLast c = a.first_input();
-  c.attrs.set("axis", axis_in_last(*axis, a.in(0)->shape.size()));
+Answer with_axis(const Query& q) {
+  auto axis = known_int(q.node.attrs, "axis");
+  if (!has_channels(q.in(0)) || !axis) return std::nullopt;
+  ChannelsLast c = q.first_input();
+  c.attrs.set("axis", axis_in_last(*axis, q.in(0)->shape.size()));
   return c;
 }
 
-Answer concat(const Asked& a) {
-  Answer c = with_axis(a);
-  if (c) c->inputs.assign(a.node.inputs.size(), Form::Last);
+Answer concat(const Query& q) {
+  Answer c = with_axis(q);
+  if (c) c->inputs.assign(q.node.inputs.size(), Form::Last);
   return c;
 }
 
 // The default axis is the last one, which is not a default any more.
-Answer along_last_axis_by_default(const Asked& a) {
-  if (!has_channels(a.in(0))) return std::nullopt;
-  ChannelsLast c = a.first_input();
-  c.attrs.set("axis", axis_in_last(a.node.attrs.int_or("axis", -1), a.in(0)->shape.size()));
+Answer along_last_axis_by_default(const Query& q) {
+  if (!has_channels(q.in(0))) return std::nullopt;
+  ChannelsLast c = q.first_input();
+  c.attrs.set("axis", axis_in_last(ops::attrs_of(q.node).as_int("axis"), q.in(0)->shape.size()));
   return c;
 }
 
 // Every axis of `axes`, or of all where the attribute is absent.
-Answer with_axes(const Asked& a) {
-  if (!has_channels(a.in(0))) return std::nullopt;
-  size_t rank = a.in(0)->shape.size();
+Answer with_axes(const Query& q) {
+  if (!has_channels(q.in(0))) return std::nullopt;
+  size_t rank = q.in(0)->shape.size();
   std::vector<int64_t> axes(rank);
   for (size_t k = 0; k < rank; ++k) axes[k] = static_cast<int64_t>(k);
-  if (a.node.attrs.has("axes")) {
-    auto listed = known_ints(a.node.attrs, "axes");
+  if (q.node.attrs.has("axes")) {
+    auto listed = known_ints(q.node.attrs, "axes");
     if (!listed) return std::nullopt;
     axes = *listed;
   }
   for (int64_t& axis : axes) axis = axis_in_last(axis, rank);
-  ChannelsLast c = a.first_input();
+  ChannelsLast c = q.first_input();
   c.attrs.set("axes", std::move(axes));
   return c;
 }
 
 // Axes that stay keep their order, channels last when they and the batch stay and something is left between them.
-Answer reduction(const Asked& a) {
-  Answer c = with_axes(a);
-  if (!c || a.node.attrs.bool_or("keepdims", true)) return c;
-  size_t rank = a.in(0)->shape.size(), rank_left = a.out(0)->shape.size();
+Answer reduction(const Query& q) {
+  Answer c = with_axes(q);
+  if (!c || ops::attrs_of(q.node).as_bool("keepdims")) return c;
+  size_t rank = q.in(0)->shape.size(), rank_left = q.out(0)->shape.size();
   std::vector<bool> reduced(rank, false);
-  for (int64_t axis : known_ints(a.node.attrs, "axes").value_or(std::vector<int64_t>{}))
+  for (int64_t axis : known_ints(q.node.attrs, "axes").value_or(std::vector<int64_t>{}))
     reduced[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis)] = true;
   if (reduced[1] || rank_left <= 1 || (rank_left == 2 && !reduced[0])) {
     c->outputs[0] = Form::AsIs;
@@ -108,10 +108,10 @@ Answer reduction(const Asked& a) {
   return c;
 }
 
-Answer arg_reduction(const Asked& a) {
-  if (!a.node.attrs.bool_or("keepdims", true) || !has_channels(a.in(0))) return std::nullopt;
-  ChannelsLast c = a.first_input();
-  c.attrs.set("axis", axis_in_last(a.node.attrs.int_or("axis", 0), a.in(0)->shape.size()));
+Answer arg_reduction(const Query& q) {
+  if (!ops::attrs_of(q.node).as_bool("keepdims") || !has_channels(q.in(0))) return std::nullopt;
+  ChannelsLast c = q.first_input();
+  c.attrs.set("axis", axis_in_last(ops::attrs_of(q.node).as_int("axis"), q.in(0)->shape.size()));
   return c;
 }
 
@@ -122,83 +122,85 @@ std::vector<Dim> reordered(const std::vector<Dim>& per_axis, size_t rank, size_t
 }
 
 // Lists of one size an axis: tile, expand.
-Answer with_sizes(const Asked& a, const char* name) {
-  size_t rank = has_channels(a.in(0)) ? a.in(0)->shape.size() : 0;
-  std::vector<Dim> sizes = dims_of(a.node.attrs, name, a.ctx);
+Answer with_sizes(const Query& q, const char* name) {
+  size_t rank = has_channels(q.in(0)) ? q.in(0)->shape.size() : 0;
+  std::vector<Dim> sizes = dims_of(q.node.attrs, name, q.ctx);
   if (rank == 0 || sizes.size() != rank) return std::nullopt;
-  ChannelsLast c = a.first_input();
+  ChannelsLast c = q.first_input();
   c.attrs.set(name, reordered(sizes, rank, 0));
   return c;
 }
 
-Answer pad(const Asked& a) {
-  size_t rank = has_channels(a.in(0)) ? a.in(0)->shape.size() : 0;
-  std::vector<Dim> pads = dims_of(a.node.attrs, "pads", a.ctx);
+Answer pad(const Query& q) {
+  size_t rank = has_channels(q.in(0)) ? q.in(0)->shape.size() : 0;
+  std::vector<Dim> pads = dims_of(q.node.attrs, "pads", q.ctx);
   if (rank == 0 || pads.size() != 2 * rank) return std::nullopt;
   std::vector<Dim> begins = reordered(pads, rank, 0), ends = reordered(pads, rank, rank);
   begins.insert(begins.end(), ends.begin(), ends.end());
-  ChannelsLast c = a.first_input();
+  ChannelsLast c = q.first_input();
   c.attrs.set("pads", std::move(begins));
   return c;
 }
 
 // Indices of rank 1 keep the rank.
-Answer gather(const Asked& a) {
-  if (!has_channels(a.in(0)) || a.in(1) == nullptr || a.in(1)->shape.size() != 1) return std::nullopt;
-  ChannelsLast c = a.first_input();
-  c.attrs.set("axis", axis_in_last(a.node.attrs.int_or("axis", 0), a.in(0)->shape.size()));
+Answer gather(const Query& q) {
+  if (!has_channels(q.in(0)) || q.in(1) == nullptr || q.in(1)->shape.size() != 1) return std::nullopt;
+  ChannelsLast c = q.first_input();
+  c.attrs.set("axis", axis_in_last(ops::attrs_of(q.node).as_int("axis"), q.in(0)->shape.size()));
   return c;
 }
 
 // Spatial axes may be merged, split, dropped and added without moving an element, channels-last or not.
-Answer reshape(const Asked& a) {
-  const TensorType *x = a.in(0), *y = a.out(0);
+Answer reshape(const Query& q) {
+  const TensorType *x = q.in(0), *y = q.out(0);
   if (!has_channels(x) || y == nullptr || y->shape.size() < 2 || y->shape.size() > 5) return std::nullopt;
   if (x->shape[0] != y->shape[0] || x->shape[1] != y->shape[1]) return std::nullopt;
-  ChannelsLast c = a.first_input();
+  ChannelsLast c = q.first_input();
   if (y->shape.size() == 2) c.outputs[0] = Form::AsIs;
   c.attrs.set("shape", reordered(y->shape, y->shape.size(), 0));
   return c;
 }
 
 // One scale for all, or one for each position of an axis.
-Answer quantisation(const Asked& a) {
-  if (!has_channels(a.in(0)) || a.in(1) == nullptr || a.in(1)->shape.size() > 1 || a.node.attrs.int_or("block_size", 0) != 0)
+Answer quantisation(const Query& q) {
+  if (!has_channels(q.in(0)) || q.in(1) == nullptr || q.in(1)->shape.size() > 1 ||
+      ops::attrs_of(q.node).as_int("block_size") != 0)
     return std::nullopt;
-  ChannelsLast c = a.first_input();
-  if (a.in(1)->shape.size() == 1) c.attrs.set("axis", axis_in_last(a.node.attrs.int_or("axis", 1), a.in(0)->shape.size()));
+  ChannelsLast c = q.first_input();
+  if (q.in(1)->shape.size() == 1)
+    c.attrs.set("axis", axis_in_last(ops::attrs_of(q.node).as_int("axis"), q.in(0)->shape.size()));
   return c;
 }
 
-Answer dynamic_quantisation(const Asked& a) {
-  if (!has_channels(a.in(0))) return std::nullopt;
-  ChannelsLast c = a.first_input();
+Answer dynamic_quantisation(const Query& q) {
+  if (!has_channels(q.in(0))) return std::nullopt;
+  ChannelsLast c = q.first_input();
   c.outputs = {Form::Last, Form::AsIs, Form::AsIs};
   return c;
 }
 
 // Operators with an attribute `layout`; flat positions of a max pool are those of NCHW.
-Answer with_layout(const Asked& a) {
-  if (!has_channels(a.in(0)) || a.node.attrs.string_or("layout", "NCHW") != "NCHW" || a.node.outputs.size() != 1)
+Answer with_layout(const Query& q) {
+  if (!has_channels(q.in(0)) || ops::attrs_of(q.node).as_string("layout") != "NCHW" || q.node.outputs.size() != 1)
     return std::nullopt;
-  ChannelsLast c = a.first_input();
+  ChannelsLast c = q.first_input();
   c.attrs.set("layout", std::string("NHWC"));
   return c;
 }
 
 // One channel a group: no sum over channels, and planes do as well as channels for the vectors.
-bool is_depthwise(const Asked& a, size_t weight) {
-  const TensorType* w = a.in(weight);
+bool is_depthwise(const Query& q, size_t weight) {
+  const TensorType* w = q.in(weight);
   return w != nullptr && w->shape.size() >= 3 && w->shape[1].is_const(1) && !w->shape[0].is_const(1);
 }
 
-Answer contraction(const Asked& a) {
-  Answer c = with_layout(a);
-  if (c) c->wanted = !is_depthwise(a, a.node.op == "quant.qlinear_conv" ? 3 : 1);
+Answer contraction(const Query& q) {
+  Answer c = with_layout(q);
+  if (c) c->wanted = !is_depthwise(q, q.node.op == "quant.qlinear_conv" ? 3 : 1);
   return c;
 }
 
-using Rule = std::function<Answer(const Asked&)>;
+using Rule = std::function<Answer(const Query&)>;
 
 // Of operators that are more than one function of the elements at a position.
 const std::map<std::string, Rule>& rules() {
@@ -214,8 +216,8 @@ const std::map<std::string, Rule>& rules() {
     add(reduction, {"reduce.sum", "reduce.mean", "reduce.max", "reduce.min", "reduce.prod", "reduce.l1", "reduce.l2",
                     "reduce.sum_square", "reduce.log_sum", "reduce.log_sum_exp", "reduce.any", "reduce.all"});
     add(arg_reduction, {"reduce.arg_max", "reduce.arg_min"});
-    add([](const Asked& a) { return with_sizes(a, "repeats"); }, {"array.tile"});
-    add([](const Asked& a) { return with_sizes(a, "shape"); }, {"array.expand"});
+    add([](const Query& q) { return with_sizes(q, "repeats"); }, {"array.tile"});
+    add([](const Query& q) { return with_sizes(q, "shape"); }, {"array.expand"});
     add(pad, {"array.pad"});
     add(gather, {"array.gather"});
     add(reshape, {"array.reshape"});
@@ -246,10 +248,10 @@ std::vector<int64_t> to_first(size_t rank) {
 }
 
 Result<std::optional<ChannelsLast>> channels_last(const Function& f, const Node& n, expr::Context& ctx) {
-  const Asked asked{f, n, ctx};
-  if (auto rule = rules().find(n.op); rule != rules().end()) return rule->second(asked);
-  if (n.inputs.empty() || n.outputs.empty() || !has_channels(asked.out(0))) return Answer();
-  return TRY(is_elementwise(f, n, ctx)) ? Answer(broadcasting(asked)) : Answer();
+  const Query query{f, n, ctx};
+  if (auto rule = rules().find(n.op); rule != rules().end()) return rule->second(query);
+  if (n.inputs.empty() || n.outputs.empty() || !has_channels(query.out(0))) return Answer();
+  return TRY(is_elementwise(f, n, ctx)) ? Answer(broadcasting(query)) : Answer();
 }
 
 }  // namespace pliant::passes

@@ -102,8 +102,8 @@ RuleResult hard_swish(Rewriter& s, const Node& n) {
   for (auto [x, f] : pairs_of(p)) {
     if (is_near(p.number, 1.0 / 6) && is_clipped_ramp(s, f, x)) return activation(s, n, "nn.hard_swish", {}, x, p);
     const Node* gate = only_def_of(s, f, "nn.hard_sigmoid");
-    if (p.number == 1 && gate != nullptr && gate->inputs[0] == x && is_near(gate->attrs.float_or("alpha", 0.2), 1.0 / 6) &&
-        is_near(gate->attrs.float_or("beta", 0.5), 0.5)) {
+    if (p.number == 1 && gate != nullptr && gate->inputs[0] == x &&
+        is_near(ops::attrs_of(*gate).as_float("alpha"), 1.0 / 6) && is_near(ops::attrs_of(*gate).as_float("beta"), 0.5)) {
       return activation(s, n, "nn.hard_swish", {}, x, p);
     }
   }

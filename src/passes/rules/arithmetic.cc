@@ -106,7 +106,7 @@ bool are_positive_dims(Rewriter& s, ValueId v) {
 
 // Divisors of integers of which none can be 0 are not asked.
 RuleResult sure_division(Rewriter& s, const Node& n) {
-  if (is_float_tensor(s, n.outputs[0]) || n.attrs.bool_or("nonzero", false)) return no_match();
+  if (is_float_tensor(s, n.outputs[0]) || ops::attrs_of(n).as_bool("nonzero")) return no_match();
   ConstantPtr c = s.constant(n.inputs[1]);
   if (c ? has_zero(*c) : !are_positive_dims(s, n.inputs[1])) return no_match();
   graph::Attrs attrs = n.attrs;

@@ -15,7 +15,7 @@ RuleResult transposed_operand(Rewriter& s, const Node& n) {
     const Node* transpose = def_of(s, n.inputs[k], "array.transpose");
     if (transpose == nullptr) continue;
     if (!s.is_local(n.inputs[k]) && !s.constant(transpose->inputs[0])) continue;
-    std::vector<int64_t> perm = transpose->attrs.ints_or("perm", {});
+    std::vector<int64_t> perm = ops::attrs_of(*transpose).as_ints("perm");
     size_t rank = perm.size();
     if (rank < 2 || perm[rank - 2] != static_cast<int64_t>(rank) - 1) continue;
     std::swap(perm[rank - 2], perm[rank - 1]);
@@ -33,12 +33,12 @@ RuleResult transposed_operand(Rewriter& s, const Node& n) {
 // Zeros around the spatial axes are padding of the convolution.
 RuleResult padded_input(Rewriter& s, const Node& n) {
   const Node* pad = only_def_of(s, n.inputs[0], "array.pad");
-  if (pad == nullptr || pad->attrs.string_or("mode", "constant") != "constant" ||
-      n.attrs.string_or("auto_pad", "notset") != "notset")
+  if (pad == nullptr || ops::attrs_of(*pad).as_string("mode") != "constant" ||
+      ops::attrs_of(n).as_string("auto_pad") != "notset")
     return no_match();
   if (pad->inputs.size() > 1 && pad->inputs[1] != kNoValue && number_of(s, pad->inputs[1]) != 0) return no_match();
   size_t rank = s.tensor(n.inputs[0])->shape.size(), spatial = rank - 2;
-  size_t first = n.attrs.string_or("layout", "NCHW") == "NCHW" ? 2 : 1;
+  size_t first = ops::attrs_of(n).as_string("layout") == "NCHW" ? 2 : 1;
   std::vector<Dim> pads = dims_of(pad->attrs, "pads", s.ctx());
   std::vector<Dim> own = dims_of(n.attrs, "pads", s.ctx());
   if (own.empty()) own.assign(2 * spatial, s.ctx().constant(0));

@@ -32,13 +32,13 @@ bool is_identity(const std::vector<int64_t>& perm) {
 }
 
 RuleResult identity_transpose(Rewriter&, const Node& n) {
-  return is_identity(n.attrs.ints_or("perm", {})) ? std::optional(n.inputs[0]) : std::nullopt;
+  return is_identity(ops::attrs_of(n).as_ints("perm")) ? std::optional(n.inputs[0]) : std::nullopt;
 }
 
 RuleResult transpose_of_transpose(Rewriter& s, const Node& n) {
   const Node* inner = def_of(s, n.inputs[0], "array.transpose");
   if (inner == nullptr) return no_match();
-  std::vector<int64_t> perm = n.attrs.ints_or("perm", {}), inner_perm = inner->attrs.ints_or("perm", {});
+  std::vector<int64_t> perm = ops::attrs_of(n).as_ints("perm"), inner_perm = ops::attrs_of(*inner).as_ints("perm");
   for (int64_t& axis : perm) axis = inner_perm[static_cast<size_t>(axis)];
   if (is_identity(perm)) return std::optional(inner->inputs[0]);
   return std::optional(TRY(s.make("array.transpose", {{"perm", perm}}, {inner->inputs[0]}, fused_loc({inner, &n}))));
@@ -48,7 +48,7 @@ RuleResult transpose_of_transpose(Rewriter& s, const Node& n) {
 RuleResult transpose_of_ones(Rewriter& s, const Node& n) {
   const Shape& x = s.tensor(n.inputs[0])->shape;
   int64_t before = -1;
-  for (int64_t axis : n.attrs.ints_or("perm", {})) {
+  for (int64_t axis : ops::attrs_of(n).as_ints("perm")) {
     if (x[static_cast<size_t>(axis)].is_const(1)) continue;
     if (axis < before) return no_match();
     before = axis;
@@ -64,7 +64,7 @@ RuleResult reshape_of_reshape(Rewriter& s, const Node& n) {
 
 // With steps of one a slice as large as its input is its input.
 RuleResult whole_slice(Rewriter& s, const Node& n) {
-  std::vector<int64_t> steps = n.attrs.ints_or("steps", {});
+  std::vector<int64_t> steps = ops::attrs_of(n).as_ints("steps");
   if (std::any_of(steps.begin(), steps.end(), [](int64_t step) { return step != 1; })) return no_match();
   return same_type(s, n);
 }
@@ -84,7 +84,7 @@ constexpr size_t kFewJoined = 64;
 RuleResult concat_of_concat(Rewriter& s, const Node& n) {
   auto rank = static_cast<int64_t>(s.tensor(n.outputs[0])->shape.size());
   auto axis_of = [&](const Node& c) {
-    int64_t axis = c.attrs.int_or("axis", 0);
+    int64_t axis = ops::attrs_of(c).as_int("axis");
     return axis < 0 ? axis + rank : axis;
   };
   std::vector<ValueId> inputs;
@@ -124,7 +124,7 @@ RuleResult gather_of_one(Rewriter& s, const Node& n) {
   std::optional<Dim> index = position_of(s, n.inputs[1]);
   const TensorType* x = s.tensor(n.inputs[0]);
   if (!index || x->shape.empty()) return no_match();
-  int64_t axis = n.attrs.int_or("axis", 0);
+  int64_t axis = ops::attrs_of(n).as_int("axis");
   if (axis < 0) axis += static_cast<int64_t>(x->shape.size());
   Dim size = x->shape[static_cast<size_t>(axis)];
   Dim first = s.ctx().proves_less(*index, s.ctx().constant(0)) ? size + *index : *index;

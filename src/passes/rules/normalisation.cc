@@ -10,7 +10,7 @@ namespace {
 
 // The first of the last axes that the node reduces with keepdims; nothing when it reduces others.
 std::optional<int64_t> trailing_axis(const Rewriter& s, const Node& reduction) {
-  if (!reduction.attrs.bool_or("keepdims", true)) return std::nullopt;
+  if (!ops::attrs_of(reduction).as_bool("keepdims")) return std::nullopt;
   auto rank = static_cast<int64_t>(s.tensor(reduction.inputs[0])->shape.size());
   std::vector<int64_t> axes = known_ints(reduction.attrs, "axes").value_or(std::vector<int64_t>{});
   for (int64_t& axis : axes) axis += axis < 0 ? rank : 0;
@@ -102,7 +102,7 @@ Result<std::optional<ValueId>> absorb(Rewriter& s, const Node& n, size_t slot) {
         t->dtype != DType::F32)
       continue;
     const Shape& x = s.tensor(norm->inputs[0])->shape;
-    int64_t axis = norm->attrs.int_or("axis", -1);
+    int64_t axis = ops::attrs_of(*norm).as_int("axis");
     size_t first = static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(x.size()) : axis);
     if (!std::equal(x.begin() + static_cast<std::ptrdiff_t>(first), x.end(), t->shape.begin(), t->shape.end())) continue;
     std::vector<ValueId> inputs = norm->inputs;
@@ -128,7 +128,7 @@ RuleResult softmax(Rewriter& s, const Node& n) {
   if (!axes || !max_axes || axes->size() != 1 || max_axes->size() != 1 ||
       from_front((*axes)[0]) != from_front((*max_axes)[0]))
     return no_match();
-  if (!sum->attrs.bool_or("keepdims", true) || !max->attrs.bool_or("keepdims", true)) return no_match();
+  if (!ops::attrs_of(*sum).as_bool("keepdims") || !ops::attrs_of(*max).as_bool("keepdims")) return no_match();
   return std::optional(TRY(s.make("nn.softmax", {{"axis", (*axes)[0]}}, {sub->inputs[0]}, fused_loc({sub, exp, &n}))));
 }
 
