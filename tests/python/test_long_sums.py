@@ -372,3 +372,21 @@ def test_running_sums_of_every_length(dtype, target):
                 want = np.cumsum(y, axis, dtype=np.float64) - (y if exclusive else 0)
                 want = np.flip(want, axis) if reverse else want
                 assert np.array_equal(got[f"y{axis}{exclusive}{reverse}"], want.astype(dtype)), (n, axis, exclusive, reverse)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("shape", [["b", "n", "n"], ["b", 40, 40], [3, "n", "n"]])
+def test_sums_that_jump_along_every_axis(shape, target):
+    # Neither the outputs nor the terms lie side by side; lanes are the terms of one diagonal, which are nearer.
+    g = Graph()
+    g("Einsum", "x", name="y", equation="bii->b")
+    model = g.model([("x", F32, shape)], [("y", F32, shape[:1])])
+    exe, plain = compiled(model, target), pliant.compile(model.SerializeToString(), opt_level=0)
+    for b, n in ((1, 1), (0, 5), (7, 0), (3, 15), (16, 17), (33, 64), (65, 129), (2, 900)):
+        b, n = (v if isinstance(s, str) else s for v, s in ((b, shape[0]), (n, shape[1])))
+        x = np.random.default_rng(n).standard_normal((b, n, n)).astype(np.float32)
+        d = np.diagonal(x, axis1=1, axis2=2).astype(np.float64)
+        for e in (exe, plain):
+            got = e.run({"x": x})["y"]
+            assert got.shape == (b,)
+            assert_within(got, d.sum(1), np.abs(d).sum(1))

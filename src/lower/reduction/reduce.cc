@@ -112,6 +112,24 @@ Result<Scalar> repack_constants(const Problem& p, Signature& signature, Scalar b
   });
 }
 
+// Whether the elements that are read one after another lie nearer to each other along `a` than along `b`, where every symbol
+// is some usual size: what no cache keeps, a processor fetches ahead along short strides only.
+bool is_nearer(expr::Context& ctx, Scalar body, SymbolId a, SymbolId b) {
+  static constexpr int64_t kUsualSize = 64;
+  auto distance = [&](Scalar load, SymbolId var) -> std::optional<int64_t> {
+    const auto stride = stride_in(ctx, load->index[0], var);
+    if (!stride) return std::nullopt;
+    return expr::evaluate(*stride, [](SymbolId) -> std::optional<int64_t> { return kUsualSize; });
+  };
+  double along_a = 0, along_b = 0;
+  for (Scalar l : expr::loads_of(body)) {
+    const auto in_a = distance(l, a), in_b = distance(l, b);
+    if (!in_a || !in_b) return false;
+    along_a += std::abs(static_cast<double>(*in_a)), along_b += std::abs(static_cast<double>(*in_b));
+  }
+  return along_a < along_b;
+}
+
 // Whether lanes are positions of the output's innermost axis rather than of the reduction's.
 bool runs_along_output(const Problem& p, const ReduceNest& n, const te::TensorDef& t, bool slides) {
   expr::Context& ctx = p.ctx;
@@ -125,7 +143,9 @@ bool runs_along_output(const Problem& p, const ReduceNest& n, const te::TensorDe
   // A short reduction, such as a window, fills no vector.
   auto upper = const_upper(ctx, reduce.back().extent);
   if (upper && *upper <= (slides ? kShortWindow : kShortReduction) && by_output >= 0) return true;
-  return by_output >= contiguity(ctx, body, reduce.back().var, [](Scalar) { return false; });
+  const int64_t by_reduction = contiguity(ctx, body, reduce.back().var, [](Scalar) { return false; });
+  if (by_output == by_reduction && by_output < 0) return !is_nearer(ctx, body, reduce.back().var, col.var);
+  return by_output >= by_reduction;
 }
 
 // Whether an output position may be computed twice: the values stored read nothing that a store may have changed.
