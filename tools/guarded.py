@@ -15,7 +15,8 @@ MIB = 1 << 20
 
 
 class Outcome(NamedTuple):
-    """`fault`: empty, "timeout", "signal 11", or "exit 1" where the process ended itself."""
+    """`fault`: empty, "timeout", "signal 11", or "exit 1" where the process ended itself; "stalled" where it got or used too little of
+    the processor for either. `seconds` are of the processor."""
 
     item: Any
     result: Any
@@ -80,11 +81,15 @@ class Worker:
             self._start()
         self.pipe.send(item)
         before, start = self._used(), time.monotonic()
-        fault = ""
+        fault, taken = "", 0.0
         while not self.pipe.poll(0.25):
+            taken = self._used() - before
             # Time that others take from the processor does not count, up to a point.
-            if self._used() - before > self.seconds or time.monotonic() - start > 10 * self.seconds + 10:
+            if taken > self.seconds:
                 fault = "timeout"
+                break
+            if time.monotonic() - start > 10 * self.seconds + 10:
+                fault = "stalled"
                 break
         if not fault:
             try:
@@ -94,9 +99,8 @@ class Worker:
                 self.process.join()
                 code = self.process.exitcode
                 fault = f"signal {-code}" if code < 0 else f"exit {code}"
-        seconds = time.monotonic() - start
         self.stop()
-        return Outcome(item, None, fault, seconds, 0.0)
+        return Outcome(item, None, fault, taken, 0.0)
 
 
 def outcomes(function, items, seconds, megabytes, stderr=None):
