@@ -1,7 +1,8 @@
 find_program(CCACHE ccache)
 if(CCACHE)
-  # What it must be told to keep files that use a precompiled header: that those define macros, and that a time stamp is no content.
-  set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
+  # What it must be told to keep files that use a precompiled header: that those define macros, that a time stamp is no content, and
+  # that files are compared as they are, not preprocessed: g++ knows a header with `#pragma once` in a compiled one by its bytes.
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1 ${CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
