@@ -4,7 +4,8 @@
 
 namespace pliant::schedule {
 
-std::vector<Access> accesses_of(const StmtPtr& root) {
+std::vector<Access> accesses_of(const StmtPtr& with_lets) {
+  const StmtPtr root = without_lets(with_lets);
   std::vector<Access> out;
   std::set<BufferId> inner;
   auto add_loads = [&](Scalar s) {
@@ -32,12 +33,14 @@ bool uses_any(Dim d, const Extents& vary) {
   return std::any_of(vary.begin(), vary.end(), [&](auto& v) { return expr::uses_symbol(d, v.first); });
 }
 
-// An operand of the min that `extent` is, which no loop of `vary` changes.
+// The operands of the min that `extent` is which no loop of `vary` changes.
 std::optional<Dim> fixed_limit(Dim extent, const Extents& vary) {
   const expr::Atom* a = single_atom(extent);
   if (!a || a->kind != expr::AtomKind::Min) return std::nullopt;
-  const auto fixed = std::find_if(a->args.begin(), a->args.end(), [&](Dim d) { return !uses_any(d, vary); });
-  return fixed == a->args.end() ? std::nullopt : std::optional(*fixed);
+  std::optional<Dim> fixed;
+  for (Dim d : a->args)
+    if (!uses_any(d, vary)) fixed = fixed ? expr::min(*fixed, d) : d;
+  return fixed;
 }
 
 // `d` with `v` replaced by its value at one end of [0, extent).
@@ -133,8 +136,12 @@ std::vector<std::pair<Dim, Dim>> equations(const Access& a, const Access& b) {
 // `x` and `y` are c*v + rest, c*w + rest' where v and w are known to be equal or at least one apart: whether x == y forces v
 // == w.
 bool apart(Dim c, Dim rest_x, Dim rest_y, const Extents& vary, expr::Context& ctx) {
-  if (!ctx.proves_less(ctx.constant(0), c)) c = -c;
-  if (!ctx.proves_less(ctx.constant(0), c)) return false;
+  // A loop of at most c iterations that has one: c is positive.
+  const bool runs = std::any_of(vary.begin(), vary.end(), [&](auto& v) {
+    return expr::uses_symbol(rest_x, v.first) && (v.second == c || fixed_limit(v.second, vary) == c);
+  });
+  if (!runs && !ctx.proves_less(ctx.constant(0), c)) c = -c;
+  if (!runs && !ctx.proves_less(ctx.constant(0), c)) return false;
   for (Ends ends : {Ends::Exact, Ends::Constant}) {
     auto r = bounds_of(rest_x, vary, ctx, ends), s = bounds_of(rest_y, vary, ctx, ends);
     if (r && s && ctx.proves_less(r->hi - s->lo, c) && ctx.proves_less(s->hi - r->lo, c)) return true;
@@ -150,19 +157,19 @@ bool forces(Dim x, Dim y, SymbolId var, const Extents& vary, expr::Context& ctx)
   return apart(*c, x - *c * v, y - *c * v, vary, ctx);
 }
 
-// The same where `var` is the outer loop of tiles of split_even, which do not overlap.
+// The same where `var` is the outer loop of tiles, which do not overlap.
 bool forces_tile(Dim x, Dim y, SymbolId var, const Extents& vary, const Edit& e) {
-  auto rest_of = [&](Dim d, const EvenTile& t) -> std::optional<std::pair<Dim, Dim>> {
+  auto rest_of = [&](Dim d, const LoopTile& t) -> std::optional<std::pair<Dim, Dim>> {
     auto c = expr::coefficient_of(d, t.inner);
-    if (t.outer != var || !c || c->is_const(0) || uses_any(*c, vary)) return std::nullopt;
+    if (!t.one_outer || t.outer != var || !c || c->is_const(0) || uses_any(*c, vary)) return std::nullopt;
     Dim rest = d - *c * (t.start + e.ctx.symbol_dim(t.inner));
     if (expr::uses_symbol(rest, var)) return std::nullopt;
     return std::pair{*c, rest};
   };
-  for (const EvenTile& t : e.even_tiles) {
+  for (const LoopTile& t : e.tiles) {
     auto left = rest_of(x, t);
     if (!left) continue;
-    for (const EvenTile& u : e.even_tiles) {
+    for (const LoopTile& u : e.tiles) {
       auto right = rest_of(y, u);
       if (right && u.start == t.start && right->first == left->first &&
           apart(left->first, left->second, right->second, vary, e.ctx))

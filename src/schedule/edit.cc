@@ -12,21 +12,21 @@ Edit::Edit(Schedule& s, std::string line)
     : ctx(s.ctx_),
       function(s.function_),
       padded(s.padded_),
-      even_tiles(s.even_tiles_),
+      tiles(s.tiles_),
       schedule_(s),
       line_(std::move(line)),
       vars_(s.vars_),
       buffers_(s.buffers_),
       body_(s.function_.body),
       padded_(s.padded_),
-      even_tiles_(s.even_tiles_) {}
+      tiles_(s.tiles_) {}
 
 Edit::~Edit() {
   if (committed_) return;
   schedule_.function_.body = std::move(body_);
   if (params_) schedule_.function_.params = std::move(*params_);
   padded = std::move(padded_);
-  even_tiles = std::move(even_tiles_);
+  tiles = std::move(tiles_);
   vars_.undo();
   buffers_.undo();
   for (SymbolId s : made_) schedule_.used_.erase(s);
@@ -114,12 +114,13 @@ std::string Edit::free_name(const std::string& base, const std::function<bool(co
 
 // Symbols are taken from the Context where it already has one of this name with the same facts that this schedule has not
 // used: then a replay gives the same function, and the Context does not grow with every kernel.
-Dim Edit::make_index(const std::string& name, Dim extent, int64_t hi) {
+Dim Edit::make_index(const std::string& name, Dim extent, int64_t hi, int64_t lo) {
   expr::SymbolInfo info;
   info.name = name;
+  info.lo = lo;
   info.hi = extent.is_const() ? extent.const_value() - 1 : hi;
   if (info.hi == expr::kNoLimit) info.upper = extent - 1;
-  if (info.hi < 0) info.hi = 0;
+  if (info.hi < lo) info.hi = lo;
   info.origin.kind = expr::Origin::Kind::LoopIndex;
   auto take = [&](SymbolId s) {
     if (!schedule_.used_.insert(s).second) return false;
@@ -128,7 +129,7 @@ Dim Edit::make_index(const std::string& name, Dim extent, int64_t hi) {
   };
   for (SymbolId s : expr::find_indices(ctx, info)) {
     const expr::SymbolInfo& have = ctx.info(s);
-    const bool same = have.lo == 0 && have.hi == info.hi && have.upper == info.upper && have.multiple_of == 1;
+    const bool same = have.lo == lo && have.hi == info.hi && have.upper == info.upper && have.multiple_of == 1;
     if (same && take(s)) return ctx.symbol_dim(s);
   }
   const Dim index = ctx.symbol(std::move(info));
@@ -142,6 +143,15 @@ Result<Dim> Edit::new_index(std::string_view name, Dim extent, int64_t hi) {
   Dim index = make_index(n, extent, hi);
   vars_.set(n, *index.as_symbol());
   return index;
+}
+
+Result<Dim> Edit::new_size(std::string_view name, Dim value) {
+  std::string n(name);
+  if (vars_.map().count(n)) return refuse("there already is a loop " + n);
+  const int64_t most = ctx.range(value).hi;
+  const Dim size = make_index(n, value + 1, most == INT64_MAX ? expr::kNoLimit : most, 1);
+  vars_.set(n, *size.as_symbol());
+  return size;
 }
 
 Dim Edit::derived_index(const std::string& base, Dim extent, int64_t hi) {
@@ -159,16 +169,28 @@ Result<BufferId> Edit::new_buffer(std::string_view name) {
   return id;
 }
 
+Buffer Edit::derived_buffer(const std::string& base, DType type, std::vector<Dim> shape) {
+  const std::string name = free_name(base, [&](const std::string& n) { return buffers_.map().count(n) > 0; });
+  Buffer b{.id = ctx.fresh_tensor(),
+           .name = name,
+           .dtype = type,
+           .shape = std::move(shape),
+           .strides = {},
+           .scope = Scope::Local};
+  buffers_.set(name, b.id);
+  return b;
+}
+
 void Edit::copy_facts(SymbolId var, Dim fresh, const expr::DimMap& renamed) {
   if (auto it = padded.find(var); it != padded.end()) padded[*fresh.as_symbol()] = expr::substitute(it->second, renamed);
-  for (size_t k = 0, n = even_tiles.size(); k < n; ++k) {
-    EvenTile t = even_tiles[k];
+  for (size_t k = 0, n = tiles.size(); k < n; ++k) {
+    LoopTile t = tiles[k];
     if (t.inner != var) continue;
     auto outer = renamed.find(t.outer);
     if (outer != renamed.end()) t.outer = *outer->second.as_symbol();
     t.inner = *fresh.as_symbol();
     t.start = expr::substitute(t.start, renamed);
-    even_tiles.push_back(t);
+    tiles.push_back(t);
   }
 }
 
@@ -188,11 +210,15 @@ Dim Edit::rename(SymbolId var, Dim extent) {
 StmtPtr Edit::substitute(const StmtPtr& body, const expr::DimMap& map) {
   for (auto& [var, extent] : loops_below(body)) {
     if (auto it = padded.find(var); it != padded.end()) it->second = expr::substitute(it->second, map);
-    for (EvenTile& t : even_tiles) {
+    for (LoopTile& t : tiles) {
       if (t.inner != var) continue;
       t.start = expr::substitute(t.start, map);
-      if (auto outer = map.find(t.outer); outer != map.end() && outer->second.as_symbol())
-        t.outer = *outer->second.as_symbol();
+      const auto outer = map.find(t.outer);
+      if (outer == map.end()) continue;
+      // One of the loops that the tile follows from.
+      t.one_outer = t.one_outer && outer->second.as_symbol();
+      for (SymbolId s : expr::symbols_of(outer->second))
+        if (expr::uses_symbol(t.start, s)) t.outer = s;
     }
   }
   return loop::substitute(body, map);
@@ -206,6 +232,12 @@ StmtPtr Edit::copy(const StmtPtr& root) {
       Dim index = copy_index(s.var, expr::substitute(s.extent, vars));
       vars[s.var] = index;
       copy_facts(s.var, index, vars);
+    }
+    if (s.kind == StmtKind::Let) {
+      const expr::SymbolInfo& info = ctx.info(s.var);
+      const std::string name = free_name(name_of(s.var), [&](const std::string& n) { return vars_.map().count(n) > 0; });
+      vars[s.var] = make_index(name, expr::substitute(s.extent, vars) + 1, info.upper ? expr::kNoLimit : info.hi, info.lo);
+      vars_.set(name, *vars[s.var].as_symbol());
     }
     if (s.alloc) {
       Buffer b = *s.alloc;
@@ -222,7 +254,7 @@ StmtPtr Edit::copy(const StmtPtr& root) {
   StmtPtr copied = loop::substitute(root, vars, fresh.empty() ? std::function<Scalar(Scalar)>{} : load);
   return loop::rewrite(copied, [&](const StmtPtr& s) -> StmtPtr {
     Stmt c = *s;
-    if (s->kind == StmtKind::For) c.var = *vars.at(s->var).as_symbol();
+    if (s->kind == StmtKind::For || s->kind == StmtKind::Let) c.var = *vars.at(s->var).as_symbol();
     if (auto it = fresh.find(s->buffer); s->kind == StmtKind::Store && it != fresh.end()) c.buffer = it->second.id;
     if (s->alloc) c.alloc = std::make_shared<const Buffer>(fresh.at(s->alloc->id));
     return std::make_shared<Stmt>(std::move(c));
@@ -263,7 +295,7 @@ Extents Edit::enclosing_loops(const StmtPtr& s) const {
 
 // What is known of a loop stays only while it speaks of symbols that have values there.
 void Edit::drop_stale_facts() {
-  if (padded.empty() && even_tiles.empty()) return;
+  if (padded.empty() && tiles.empty()) return;
   std::set<SymbolId> known, bound;
   for (SymbolId s : loop::free_symbols(function)) known.insert(s);
   auto speaks_of_known = [&](Dim d) {
@@ -271,11 +303,11 @@ void Edit::drop_stale_facts() {
     return std::all_of(symbols.begin(), symbols.end(), [&](SymbolId s) { return known.count(s) > 0; });
   };
   auto visit = [&](auto&& self, const StmtPtr& s) -> void {
-    bool added = s->kind == StmtKind::For && known.insert(s->var).second;
+    bool added = loop::binds_variable(*s) && known.insert(s->var).second;
     if (added) {
       bound.insert(s->var);
       if (auto it = padded.find(s->var); it != padded.end() && !speaks_of_known(it->second)) padded.erase(it);
-      std::erase_if(even_tiles, [&](const EvenTile& t) {
+      std::erase_if(tiles, [&](const LoopTile& t) {
         return t.inner == s->var && (!known.count(t.outer) || !speaks_of_known(t.start));
       });
     }
@@ -283,7 +315,7 @@ void Edit::drop_stale_facts() {
     if (added) known.erase(s->var);
   };
   visit(visit, function.body);
-  std::erase_if(even_tiles, [&](const EvenTile& t) { return !bound.count(t.inner); });
+  std::erase_if(tiles, [&](const LoopTile& t) { return !bound.count(t.inner); });
   std::erase_if(padded, [&](auto& p) { return !bound.count(p.first); });
 }
 
@@ -292,7 +324,7 @@ void Edit::drop_stale_names() {
   std::set<BufferId> declared;
   for (const Buffer& b : function.params) declared.insert(b.id);
   loop::for_each(function.body, [&](const Stmt& s) {
-    if (s.kind == StmtKind::For) bound.insert(s.var);
+    if (loop::binds_variable(s)) bound.insert(s.var);
     if (s.alloc) declared.insert(s.alloc->id);
   });
   std::erase_if(schedule_.vars_, [&](auto& v) { return !bound.count(v.second); });
@@ -353,8 +385,30 @@ Inside inside_allocs(StmtPtr body) {
   return in;
 }
 
-Extents loops_below(const StmtPtr& s) {
+StmtPtr without_lets(const StmtPtr& root) {
+  std::vector<const Stmt*> lets;
+  loop::for_each(root, [&](const Stmt& s) {
+    if (s.kind == StmtKind::Let) lets.push_back(&s);
+  });
+  if (lets.empty()) return root;
+  // From the outermost inwards: the value of an inner one may use an outer one.
+  expr::DimMap values;
+  for (const Stmt* let : lets) values[let->var] = expr::substitute(let->extent, values);
+  return loop::rewrite(loop::substitute(root, values),
+                       [](const StmtPtr& s) { return s->kind == StmtKind::Let ? s->body[0] : s; });
+}
+
+std::optional<SymbolId> uses_bound(Dim d, const StmtPtr& s) {
+  std::optional<SymbolId> found;
+  loop::for_each(s, [&](const Stmt& x) {
+    if (loop::binds_variable(x) && expr::uses_symbol(d, x.var)) found = x.var;
+  });
+  return found;
+}
+
+Extents loops_below(const StmtPtr& root) {
   Extents out;
+  const StmtPtr s = without_lets(root);
   loop::for_each(s, [&](const Stmt& f) {
     if (f.kind == StmtKind::For) out.emplace_back(f.var, f.extent);
   });

@@ -55,7 +55,7 @@ class Edit {
   expr::Context& ctx;
   const loop::Function& function;
   std::map<SymbolId, Dim>& padded;
-  std::vector<EvenTile>& even_tiles;
+  std::vector<LoopTile>& tiles;
 
   void set_body(StmtPtr body);
   std::vector<Buffer>& params_to_change();
@@ -73,9 +73,13 @@ class Edit {
   // A variable for a new loop of this name, which no other loop may have. `hi`: the highest value that it can take, where
   // that is known better than extent - 1.
   Result<Dim> new_index(std::string_view name, Dim extent, int64_t hi = expr::kNoLimit);
+  // A name for a size of at least 1.
+  Result<Dim> new_size(std::string_view name, Dim value);
   // As new_index, for a name of our own choice: `base`, or `base.1`, `base.2` … where that is taken.
   Dim derived_index(const std::string& base, Dim extent, int64_t hi = expr::kNoLimit);
   Result<BufferId> new_buffer(std::string_view name);
+  // A Local buffer of a name of our own choice.
+  Buffer derived_buffer(const std::string& base, DType type, std::vector<Dim> shape);
   // Gives `fresh`, which stands for `var` in a copy, what is known of `var`.
   void copy_facts(SymbolId var, Dim fresh, const expr::DimMap& renamed);
   // A variable for a copy of the loop of `var`.
@@ -97,7 +101,7 @@ class Edit {
  private:
   friend class Schedule;
   std::string free_name(const std::string& base, const std::function<bool(const std::string&)>& taken) const;
-  Dim make_index(const std::string& name, Dim extent, int64_t hi);
+  Dim make_index(const std::string& name, Dim extent, int64_t hi, int64_t lo = 0);
   void drop_stale_facts();
   void drop_stale_names();
 
@@ -110,7 +114,7 @@ class Edit {
   StmtPtr body_;
   std::optional<std::vector<Buffer>> params_;
   std::map<SymbolId, Dim> padded_;
-  std::vector<EvenTile> even_tiles_;
+  std::vector<LoopTile> tiles_;
   bool committed_ = false;
 };
 
@@ -135,6 +139,11 @@ struct Inside {
   StmtPtr wrap(StmtPtr now) const;
 };
 Inside inside_allocs(StmtPtr body);
+// What `s` does, without Lets: what they compute stands where it is used. Dependence is told between iterations of the loops
+// that those values follow from.
+StmtPtr without_lets(const StmtPtr& s);
+// A variable that a statement at or below `s` binds and `d` uses.
+std::optional<SymbolId> uses_bound(Dim d, const StmtPtr& s);
 // The loops at and below `s`, outermost first.
 Extents loops_below(const StmtPtr& s);
 

@@ -15,8 +15,9 @@ constexpr uint64_t kCases = 150;
 class Generator {
  public:
   explicit Generator(uint64_t seed) : random_(seed) {
-    int64_t plan = pick(0, 9);
-    plan_ = plan == 0 ? Plan::Tile : plan == 1 ? Plan::Lanes : plan == 2 ? Plan::Dots : Plan::Free;
+    const Plan plans[] = {Plan::Tile, Plan::Lanes, Plan::Dots, Plan::Turn, Plan::Rows};
+    const int64_t plan = pick(0, 13);
+    plan_ = plan < 5 ? plans[plan] : Plan::Free;
   }
   int64_t pick(int64_t lo, int64_t hi) { return std::uniform_int_distribution<int64_t>(lo, hi)(random_); }
   template <class T>
@@ -29,6 +30,8 @@ class Generator {
     if (plan_ == Plan::Tile) return matmul(true, false);
     if (plan_ == Plan::Lanes) return row_sums();
     if (plan_ == Plan::Dots) return dots();
+    if (plan_ == Plan::Turn) return turned();
+    if (plan_ == Plan::Rows) return stencil();
     switch (pick(0, 9)) {
       case 7: return layers();
       case 0: return matmul(pick(0, 2), pick(0, 1));
@@ -50,14 +53,19 @@ class Generator {
     if (plan_ == Plan::Dots)
       return {pick(0, 1) ? "split i 2 -> io ii" : "reorder o i", pick(0, 1) ? "cache_write c at i -> t local" : "mask i",
               pick(0, 3) ? "tensorize v " + instruction_ : "tensorize v fma_f32"};
+    if (plan_ == Plan::Turn) return {"transpose k j " + one_of<std::string>({"2", "4", "8"})};
+    if (plan_ == Plan::Rows)
+      return {"split_even i " + std::to_string(pick(1, 5)) + " -> io ii", "compute_at t at ii", "expand t at ii",
+              "fission ii"};
     if (plan_ == Plan::Lanes)
       return {"split j " + std::to_string(pick(1, 9)) + " -> jo ji",
               "rfactor ji at " + std::string(pick(0, 1) ? "jo" : "ji") + " -> part local", "vectorize part.in",
               "vectorize ji", "vectorize part.out"};
     std::string r = std::to_string(pick(1, 5)), c = std::to_string(pick(1, 9));
-    return {"split i " + r + " -> io ii",
+    return {pick(0, 1) ? "split i " + r + " -> io ii" : "split_blocks i " + std::to_string(2 * pick(1, 5)) + " 2 -> io ii",
             "split j " + c + " -> jo ji",
             pick(0, 1) ? "reorder io jo ii ji" : "reorder jo io ii ji",
+            pick(0, 1) ? "let ii at ii -> first count" : "let ji at ii -> first count",
             "fission ji",
             "fission ii",
             "reorder p ii.1 ji.1",
@@ -129,6 +137,12 @@ class Generator {
            " { for c in 8 { %y[i, c] = 0f32 for r in 3 { %y[i, c] += %x[i*2 + r, c] * %f[r, c] } } } }";
   }
 
+  std::string turned() {
+    const std::string k = size("m"), more = one_of<std::string>({"", " * 2f32", " + %x[j, 0]"});
+    return "kernel turned(%x: f32[8, " + k + " + 1], %y: f32[" + k + ", 8] out) { for k in " + k +
+           " { for j in 8 { %y[k, j] = %x[j, k + 1]" + more + " } } }";
+  }
+
   std::string layers() {
     std::string m = size("m"), n = size("n"), step = pick(0, 1) ? "*2" : "";
     std::string add = one_of<std::string>({"", " + %u[j]", " + %u[i]", " * cast.f32(index(j))"});
@@ -172,7 +186,7 @@ class Generator {
   }
 
   std::string fresh() { return "v" + std::to_string(next_++); }
-  enum class Plan : uint8_t { Tile, Lanes, Dots, Free } plan_ = Plan::Free;
+  enum class Plan : uint8_t { Tile, Lanes, Dots, Turn, Rows, Free } plan_ = Plan::Free;
   std::string instruction_ = "fma_f32";
   std::mt19937_64 random_;
   int next_ = 0;
@@ -190,7 +204,7 @@ std::string Generator::step(const Schedule& s) {
   std::string l = one_of(loops), other = one_of(loops), factor = std::to_string(pick(1, 9));
   std::string scope = pick(0, 1) ? "local" : "scratch", b = one_of(buffers);
   if (!allocated.empty() && pick(0, 3) == 0) b = one_of(allocated);
-  switch (pick(0, 26)) {
+  switch (pick(0, 31)) {
     case 0:
     case 1: return "split " + l + " " + factor + " -> " + fresh() + " " + fresh();
     case 2:
@@ -244,6 +258,21 @@ std::string Generator::step(const Schedule& s) {
       if (!allocated.empty()) b = one_of(allocated);
       return pick(0, 1) ? "inline " + b : "bind " + b + " " + scope;
     case 23: return "branch " + l;
+    case 24:
+    case 25: return "let " + l + " at " + (pick(0, 2) ? l : other) + " -> " + fresh() + " " + fresh();
+    case 26:
+      if (pick(0, 1)) return "split_blocks " + l + " " + std::to_string(3 * pick(1, 4)) + " 3 -> " + fresh() + " " + fresh();
+      return "split_blocks " + l + " [max(1, floordiv(" + std::to_string(pick(1, 40)) + ", max(1, " +
+             one_of<std::string>({"m", "n"}) + ")))] 1 -> " + fresh() + " " + fresh();
+    case 27:
+      return "partition " + l + " [" + one_of<std::string>({"1", "2", "min(m, 3)", "min(n, 2)"}) + "] -> " + fresh() + " " +
+             fresh();
+    case 28: return "pad " + l + " " + std::to_string(pick(1, 20)) + one_of<std::string>({"", " zero", " last"});
+    case 30:
+      for (const char* name : {"t", "q0", "q1", "q2"})
+        if (pick(0, 1) && text.find(std::string("%") + name + ": ") != std::string::npos) b = name;
+      return "expand " + b + " at " + l;
+    case 29: return "transpose " + l + " " + other + one_of<std::string>({" 2", " 4"});
     case 22: return "tensorize " + l + " " + (pick(0, 1) ? instruction_ : "dot4");
     default:
       if (!allocated.empty()) b = one_of(allocated);
@@ -313,9 +342,10 @@ TEST(ScheduleRandom, LegalTracesKeepTheMeaning) {
     ASSERT_EQ(replayed_text(text, s.trace(), seed), replayed) << s.trace();
   }
   for (const char* primitive :
-       {"split",      "split_even", "fuse",     "collapse", "reorder",    "fission",    "merge",     "rfactor",
-        "unroll",     "vectorize",  "parallel", "mask",     "pad",        "specialize", "partition", "cache_write",
-        "cache_read", "repack",     "inline",   "bind",     "compute_at", "tensorize",  "branch"})
+       {"split",     "split_even",  "fuse",       "collapse",     "reorder",   "fission", "merge",
+        "rfactor",   "unroll",      "vectorize",  "parallel",     "mask",      "pad",     "specialize",
+        "partition", "cache_write", "cache_read", "repack",       "inline",    "bind",    "compute_at",
+        "tensorize", "branch",      "let",        "split_blocks", "transpose", "expand"})
     EXPECT_GT(applied[primitive], 0) << primitive;
   for (auto& [name, count] : applied) RecordProperty(name, count);
 }

@@ -61,6 +61,7 @@ class Words {
     if (!lex_.accept(w)) fail(std::string("`") + w + "`");
   }
   bool accept(const char* w) { return lex_.accept(w); }
+  bool at_arrow() { return lex_.is("-"); }
   bool has_more() const { return !fault_ && lex_.peek().kind != TokenKind::End; }
   Scope scope() {
     if (lex_.accept("local")) return Scope::Local;
@@ -113,6 +114,14 @@ Status apply_split_even(Schedule& s, Words& w) {
   auto o = w.name(), i = w.name();
   return after(w, [&] { return s.split_even(l, f, o, i); });
 }
+Status apply_split_blocks(Schedule& s, Words& w) {
+  auto l = w.name();
+  auto most = w.size(s.ctx());
+  auto f = w.integer();
+  w.arrow();
+  auto o = w.name(), i = w.name();
+  return after(w, [&] { return s.split_blocks(l, most, f, o, i); });
+}
 Status apply_fuse(Schedule& s, Words& w) {
   auto o = w.name(), i = w.name();
   w.arrow();
@@ -126,6 +135,11 @@ Status apply_reorder(Schedule& s, Words& w) {
 Status apply_fission(Schedule& s, Words& w) {
   auto l = w.name();
   return after(w, [&] { return s.fission(l); });
+}
+Status apply_transpose(Schedule& s, Words& w) {
+  auto k = w.name(), j = w.name();
+  auto n = w.integer();
+  return after(w, [&] { return s.transpose(k, j, n); });
 }
 Status apply_merge(Schedule& s, Words& w) {
   auto a = w.name(), b = w.name();
@@ -150,6 +164,14 @@ Status apply_vectorize(Schedule& s, Words& w) {
   const Rest rest = w.accept("halving") ? Rest::Halving : Rest::Masked;
   return after(w, [&] { return s.vectorize(l, lanes, v, i, t, rest); });
 }
+Status apply_let(Schedule& s, Words& w) {
+  auto l = w.name();
+  w.word("at");
+  auto at = w.name();
+  w.arrow();
+  auto f = w.name(), n = w.name();
+  return after(w, [&] { return s.let(l, at, f, n); });
+}
 Status apply_branch(Schedule& s, Words& w) {
   auto l = w.name();
   return after(w, [&] { return s.branch(l); });
@@ -168,6 +190,11 @@ Status apply_mask(Schedule& s, Words& w) {
 }
 Status apply_pad(Schedule& s, Words& w) {
   auto l = w.name();
+  if (w.has_more()) {
+    auto width = w.integer();
+    const Beyond beyond = w.accept("zero") ? Beyond::Zero : w.accept("last") ? Beyond::Last : Beyond::Same;
+    return after(w, [&] { return s.pad(l, width, beyond); });
+  }
   return after(w, [&] { return s.pad(l); });
 }
 Status apply_specialize(Schedule& s, Words& w) {
@@ -187,6 +214,12 @@ Status apply_specialize(Schedule& s, Words& w) {
 }
 Status apply_partition(Schedule& s, Words& w) {
   auto l = w.name();
+  if (w.has_more() && !w.at_arrow()) {
+    auto count = w.size(s.ctx());
+    w.arrow();
+    auto m = w.name(), t = w.name();
+    return after(w, [&] { return s.partition(l, count, m, t); });
+  }
   w.arrow();
   auto m = w.name(), t = w.name();
   return after(w, [&] { return s.partition(l, m, t); });
@@ -237,6 +270,12 @@ Status apply_compute_at(Schedule& s, Words& w) {
   auto l = w.name();
   return after(w, [&] { return s.compute_at(b, l); });
 }
+Status apply_expand(Schedule& s, Words& w) {
+  auto b = w.name();
+  w.word("at");
+  auto l = w.name();
+  return after(w, [&] { return s.expand(b, l); });
+}
 Status apply_bind(Schedule& s, Words& w) {
   auto b = w.name();
   auto scope = w.scope();
@@ -245,11 +284,14 @@ Status apply_bind(Schedule& s, Words& w) {
 
 constexpr Verb kVerbs[] = {{"split", apply_split},
                            {"split_even", apply_split_even},
+                           {"split_blocks", apply_split_blocks},
                            {"fuse", apply_fuse},
                            {"collapse", apply_collapse},
                            {"reorder", apply_reorder},
                            {"fission", apply_fission},
+                           {"transpose", apply_transpose},
                            {"merge", apply_merge},
+                           {"let", apply_let},
                            {"branch", apply_branch},
                            {"rfactor", apply_rfactor},
                            {"unroll", apply_unroll},
@@ -265,6 +307,7 @@ constexpr Verb kVerbs[] = {{"split", apply_split},
                            {"repack", apply_repack},
                            {"inline", apply_inline},
                            {"compute_at", apply_compute_at},
+                           {"expand", apply_expand},
                            {"bind", apply_bind}};
 
 }  // namespace

@@ -54,10 +54,11 @@ struct LoopInfo {
   int depth;  // number of enclosing loops
 };
 
-// The tiles that split_even makes: iteration i of tile o stands for start(o) + i.
-struct EvenTile {
+// The tiles that a split makes: iteration i of tile o stands for start(o) + i. No tile that there is, is empty.
+struct LoopTile {
   SymbolId outer, inner;
   Dim start;
+  bool one_outer;  // `start` follows from loop `outer` alone, else from others too
 };
 
 // A param whose layout `repack` changed: dim `dim` cut by `factor`, then the dims in this order.
@@ -70,6 +71,10 @@ struct Repack {
 // The last iterations of a vector loop, fewer than there are lanes: one vector behind a mask, or ever smaller vectors, each
 // where it is needed, which targets without masked memory of small elements take apart less.
 enum class Rest : uint8_t { Masked, Halving };
+
+// What the iterations do that `pad` adds: the same as the others, on elements that exist; assign zero; or what the last one
+// does.
+enum class Beyond : uint8_t { Same, Zero, Last };
 
 // What `specialize` makes of the loops that become constant.
 enum class Constant : uint8_t { Keep, Unroll, Vectorize };
@@ -105,6 +110,9 @@ class Schedule {
   Status split(std::string_view loop, Dim size, std::string_view outer, std::string_view inner);
   // `split_even i 14 -> io ii`: as few tiles of at most 14 as there can be, whose sizes differ by at most one.
   Status split_even(std::string_view loop, int64_t factor, std::string_view outer, std::string_view inner);
+  // `split_blocks i 2046 6 -> io ii`: as few blocks of at most so many iterations as there can be. They are as large as each
+  // other, but for the last, and a multiple of 6. What they hold at most may be a size over the kernel's symbols.
+  Status split_blocks(std::string_view loop, Dim most, int64_t factor, std::string_view outer, std::string_view inner);
   // `fuse i j -> f`: i holds only j; f runs over both.
   Status fuse(std::string_view outer, std::string_view inner, std::string_view fused);
   // `collapse i j -> f`: as fuse, without divisions: everything that is touched lies at c*(i*E + j) + rest, where E is the
@@ -117,12 +125,19 @@ class Schedule {
   // `fission i`: one loop for each statement of the body, also below an If that is all of it. The first keeps the name, the
   // next ones are i.1, i.2 …
   Status fission(std::string_view loop);
+  // `transpose k j 8`: loop k holds only loop j, which assigns one element. It is done in blocks of 8 by 8 that are read
+  // along k and become rows along j in registers, of vectors of 8.
+  Status transpose(std::string_view along, std::string_view across, int64_t lanes);
   // `merge i j`: the two loops, j directly after i and of equal extent, become one loop i over both bodies.
   Status merge(std::string_view first, std::string_view second);
 
   // `rfactor i at o -> t local`: below loop o, the updates of one element by the iterations of i go to a tile with an
   // element for each of them, which are combined after loop o.
   Status rfactor(std::string_view lane, std::string_view at, std::string_view name, loop::Scope scope);
+
+  // `let i at p -> f n`: i runs over a tile of a split. Where the tile starts and how many iterations it has are computed
+  // before loop p, which is i or around it, as f and n. What is a symbol or a constant gets no name.
+  Status let(std::string_view loop, std::string_view at, std::string_view first, std::string_view count);
 
   // `branch l`: stores in loop l of select(c, a, b), where c is the same in all iterations of l, become an If around two.
   Status branch(std::string_view loop);
@@ -148,16 +163,22 @@ class Schedule {
 
   // `mask i`: extent min(C, X) becomes C, and the body is guarded by i < X.
   Status mask(std::string_view loop);
-  // `pad i`: extent min(C, X) becomes C without a guard.
+  // `pad i`: extent min(C, X) becomes C without a guard. `pad i 16`: any extent that is at most 16 becomes 16. Local and
+  // scratch tiles that the loop writes grow where they need to. With `zero` the further iterations assign 0, with `last`
+  // what the last one does, so that they read nothing else.
   Status pad(std::string_view loop);
+  Status pad(std::string_view loop, int64_t width, Beyond beyond = Beyond::Same);
   // `specialize i at o unroll`: below loop o (or at the root: `at root`), every loop whose extent equals that of i, min(C,
-  // X), gets it as a constant, in one copy of o's body for each of `values` (`specialize i at o unroll [32]`; all of C … 1
-  // when empty), chosen by an If chain. The last branch is the unchanged body where values are missing. The copies of a loop
-  // are i.1, i.2 …
+  // X), gets it as a constant, in one copy of o's body for each of `values` (`specialize i at o unroll [32]`), chosen by an
+  // If chain whose last branch is the unchanged body; or for each of 0 … C when empty, chosen by halves. The copies of a
+  // loop are i.1, i.2 …
   Status specialize(std::string_view loop, std::string_view at, Constant kind, std::vector<int64_t> values = {});
   // `partition o -> main tail`: o encloses loops of extent min(F, E - o*F); `main` runs the iterations that have all F,
   // `tail` the one that does not.
   Status partition(std::string_view loop, std::string_view main, std::string_view tail);
+  // `partition o [mod(m, 6)] -> main tail`: `main` runs the first iterations, as many as that size over the kernel's
+  // symbols, `tail` the others. Sizes that are the same in all iterations of one of them become constant there.
+  Status partition(std::string_view loop, Dim count, std::string_view main, std::string_view tail);
 
   // ---- buffers
 
@@ -177,8 +198,11 @@ class Schedule {
   // `inline t`: every load of the allocated buffer t, which one nest assigns, becomes the expression that was stored.
   Status inline_buffer(std::string_view buffer);
   // `compute_at t at o`: the nest that assigns the allocated buffer t moves into loop o and computes just the tile that the
-  // body of o reads. The tile takes the name t.
+  // body of o reads. The tile takes the name t, and the nest has no loop along an axis of which one element is read.
   Status compute_at(std::string_view buffer, std::string_view at);
+  // `expand t at i`: the buffer that loop i allocates for each iteration is allocated before it, with one more axis, the
+  // first, along which the iterations have parts of their own. `fission` may then part the loop.
+  Status expand(std::string_view buffer, std::string_view at);
   // `bind t local`: puts an allocated buffer elsewhere.
   Status bind(std::string_view buffer, loop::Scope scope);
 
@@ -191,7 +215,7 @@ class Schedule {
   std::map<std::string, SymbolId, std::less<>> vars_;           // loop names
   std::map<std::string, loop::BufferId, std::less<>> buffers_;  // buffer names
   std::map<SymbolId, Dim> padded_;                              // extents before `pad` and `mask`
-  std::vector<EvenTile> even_tiles_;
+  std::vector<LoopTile> tiles_;
   std::vector<Repack> repacks_;
   std::set<loop::BufferId> merged_;  // buffers whose axes `collapse` merged
   std::set<SymbolId> used_;          // symbols that the function has, or had after some primitive

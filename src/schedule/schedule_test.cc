@@ -144,6 +144,15 @@ TEST(Schedule, RefusalsSayWhy) {
   EXPECT_EQ(why(copy, "inline x"), "%x is not an allocated buffer");
   EXPECT_EQ(why(copy, "partition i -> a b"), "no loop inside has an extent min(F, E - i*F)");
 
+  EXPECT_EQ(why(copy, "partition i 3 -> a b"), "3 is not known to be 0 to the number of iterations");
+  EXPECT_EQ(why(copy, "let i at i -> f c"), "loop i does not run over a tile of a split");
+  EXPECT_EQ(why(copy, "split i 4 -> a b\nlet b at a -> f c"), "the tiles of b depend on a");
+  EXPECT_EQ(why(copy, "split_blocks i 8 3 -> a b"), "8 is not a multiple of 3");
+  EXPECT_EQ(why(copy, "split_blocks i [n] 1 -> a b"), "a block is not known to hold 1 iterations");
+  EXPECT_EQ(why(copy, "pad i 8"), "loop i may have more iterations than 8");
+  EXPECT_EQ(why(copy, "expand x at i"), "loop i does not allocate %x");
+  EXPECT_EQ(why(copy, "transpose i i 4"), "loop i holds more than loop i of one assignment");
+
   const char* scan = "kernel f(%y: f32[n + 1, m] out) { for i in n { for j in m { %y[i + 1, j] = %y[i, j] + 1f32 } } }";
   EXPECT_EQ(why(scan, "parallel i"), "iterations of loop i touch the same elements of %y");
   EXPECT_EQ(why(scan, "split i 4 -> a b\nvectorize b"), "iterations of loop b touch the same elements of %y");

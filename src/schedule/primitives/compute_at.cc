@@ -5,6 +5,91 @@
 #include "schedule/producer.h"
 
 namespace pliant::schedule {
+namespace {
+
+// The loads that `s` performs whatever the conditions of its Selects are.
+void certain_loads(Scalar s, std::vector<Scalar>& out) {
+  if (s->kind == expr::ScalarKind::Load) out.push_back(s);
+  for (size_t k = 0; k < (s->kind == expr::ScalarKind::Select ? 1 : s->args.size()); ++k) certain_loads(s->args[k], out);
+}
+
+struct CertainAccess {
+  BufferId buffer;
+  std::vector<Dim> index;
+  Extents loops;
+};
+// What `s` touches under no condition but that its loops run.
+void certain_accesses(const StmtPtr& s, Extents& loops, std::vector<CertainAccess>& out) {
+  if (s->kind == StmtKind::If || s->kind == StmtKind::While) return;
+  if (s->kind == StmtKind::Store) {
+    out.push_back({s->buffer, s->index, loops});
+    std::vector<Scalar> loads;
+    certain_loads(s->value, loads);
+    for (Scalar l : loads) out.push_back({l->tensor, l->index, loops});
+  }
+  if (s->kind == StmtKind::For) loops.emplace_back(s->var, s->extent);
+  for (const StmtPtr& child : s->body) certain_accesses(child, loops, out);
+  if (s->kind == StmtKind::For) loops.pop_back();
+}
+
+// The part that exists of `region`, which the reads of `b` in the body of loop `home` span. They all have one index. In a
+// dimension in which it takes each value between its bounds, all of them exist where something that is touched whenever the
+// reads are has an axis of the same extent and is touched at the same places of it.
+Clamped existing(const Edit& e, const StmtPtr& home, const Buffer& b, const Region& region) {
+  Clamped part = clamp(region, b.shape, e.ctx);
+  const StmtPtr body = without_lets(home->body[0]);
+  std::optional<std::vector<Dim>> index;
+  for (const Access& a : accesses_of(body)) {
+    if (a.buffer != b.id) continue;
+    if (index && *index != a.index) return part;
+    index = a.index;
+  }
+  const Extents inner = loops_below(body);
+  auto steps_by_one = [&](Dim d) {
+    size_t vars = 0;
+    for (auto& [var, extent] : inner) {
+      if (!expr::uses_symbol(d, var)) continue;
+      const auto c = expr::coefficient_of(d, var);
+      if (++vars > 1 || !c || !c->is_const(1)) return false;
+    }
+    return true;
+  };
+  std::vector<CertainAccess> certain;
+  auto add = [&](const StmtPtr& s) {
+    Extents loops;
+    certain_accesses(s, loops, certain);
+  };
+  add(body);
+  // The loops around run where the reads do.
+  const std::vector<StmtPtr> around = e.enclosing(home);
+  for (size_t k = around.size(); k-- > 0 && around[k]->kind != StmtKind::If && around[k]->kind != StmtKind::While;)
+    if (around[k]->kind == StmtKind::Block)
+      for (const StmtPtr& s : around[k]->body) add(s);
+  auto runs = [&](const std::pair<SymbolId, Dim>& l) {
+    return std::any_of(inner.begin(), inner.end(), [&](auto& i) { return i.second == l.second; });
+  };
+  auto exists = [&](size_t k) {
+    return std::any_of(certain.begin(), certain.end(), [&](const CertainAccess& a) {
+      if (!std::all_of(a.loops.begin(), a.loops.end(), runs)) return false;
+      const Buffer& other = *loop::find_buffer(e.function, a.buffer);
+      for (size_t d = 0; d < a.index.size(); ++d) {
+        if (other.shape[d] != b.shape[k] || other.id == b.id) continue;
+        const auto at = bounds_of(a.index[d], a.loops, e.ctx);
+        if (at && at->lo == region.base[k] && at->hi == region.base[k] + region.size[k] - 1) return true;
+      }
+      return false;
+    });
+  };
+  for (size_t k = 0; index && k < b.shape.size(); ++k) {
+    if (part.start[k] == region.base[k] && part.count[k] == region.size[k]) continue;
+    if (!steps_by_one((*index)[k]) || !exists(k)) continue;
+    part.start[k] = region.base[k];
+    part.count[k] = region.size[k];
+  }
+  return part;
+}
+
+}  // namespace
 
 Status Schedule::compute_at(std::string_view buffer, std::string_view at) {
   Edit e(*this, trace_line({"compute_at", loop::quote_name(buffer), "at", loop::quote_name(at)}));
@@ -29,16 +114,16 @@ Status Schedule::compute_at(std::string_view buffer, std::string_view at) {
   if (b.scope == Scope::Local && std::any_of(shape->begin(), shape->end(), [](Dim d) { return !d.is_const(); }))
     return e.refuse("a tile of %" + b.name + " has no constant size");
 
-  Clamped part = clamp(*region, b.shape, e.ctx);
+  const Clamped part = existing(e, home, b, *region);
   expr::DimMap vars;
   std::vector<Dim> index;
   for (size_t k = 0; k < p.loops.size(); ++k) {
-    index.push_back(e.rename(p.loops[k]->var, part.count[k]));
+    index.push_back(part.count[k].is_const(1) ? e.ctx.constant(0) : e.rename(p.loops[k]->var, part.count[k]));
     vars[p.loops[k]->var] = part.start[k] + index[k];
   }
   StmtPtr fill = redirect(e.substitute(p.body, vars), b.id, b.id, region->base, {}, e.ctx);
   for (size_t k = p.loops.size(); k-- > 0;)
-    fill = loop::make_for(*index[k].as_symbol(), part.count[k], ForKind::Serial, fill);
+    if (!part.count[k].is_const(1)) fill = loop::make_for(*index[k].as_symbol(), part.count[k], ForKind::Serial, fill);
   StmtPtr body = redirect(in.body, b.id, b.id, region->base, {}, e.ctx);
   Buffer tile = b;
   tile.shape = *shape;

@@ -36,7 +36,10 @@ StmtPtr widened(Edit& e, const StmtPtr& loop, int64_t limit) {
 
 bool is_mask(const Stmt& s, SymbolId var, Dim extent, expr::Context& ctx) {
   auto tail = tail_of(extent, ctx);
-  return s.kind == StmtKind::If && s.body.size() == 1 && tail && s.value == expr::less(ctx.symbol_dim(var), tail->rest);
+  if (s.kind != StmtKind::If || s.body.size() != 1 || !tail || s.value->kind != expr::ScalarKind::Binary) return false;
+  const Scalar x = s.value->args[0], y = s.value->args[1];
+  return s.value->binary() == expr::BinaryOp::Lt && x->kind == expr::ScalarKind::Index &&
+         y->kind == expr::ScalarKind::Index && y->index[0] - x->index[0] == tail->rest - ctx.symbol_dim(var);
 }
 
 Result<StmtPtr> masked(Edit& e, const StmtPtr& loop) {
@@ -44,7 +47,12 @@ Result<StmtPtr> masked(Edit& e, const StmtPtr& loop) {
   if (!tail) return e.refuse("the extent of loop " + e.name_of(loop->var) + " has no constant bound");
   StmtPtr wide = widened(e, loop, tail->limit);
   e.padded[wide->var] = loop->extent;
-  StmtPtr body = loop::make_if(expr::less(e.ctx.symbol_dim(wide->var), tail->rest), wide->body[0]);
+  // Of a tile the place in the whole is compared, which the body mostly has.
+  Dim start = e.ctx.constant(0);
+  for (const LoopTile& t : e.tiles)
+    if (t.inner == wide->var) start = t.start;
+  const Scalar exists = expr::less(start + e.ctx.symbol_dim(wide->var), start + tail->rest);
+  StmtPtr body = loop::make_if(exists, wide->body[0]);
   return loop::make_for(wide->var, e.ctx.constant(tail->limit), loop->for_kind, body);
 }
 

@@ -3,6 +3,8 @@
 // They may write only elements [.., i, ..] of local or scratch buffers, which every other access reaches by a loop that runs
 // just as far as this one did: what lies beyond is uninitialised in the program as it was. What they read must be inside its
 // buffer.
+#include <algorithm>
+
 #include "loop/lexer.h"
 #include "schedule/dependence.h"
 #include "schedule/primitives/tail.h"
@@ -12,8 +14,9 @@ namespace {
 
 class Pad {
  public:
-  Pad(const Edit& e, const StmtPtr& loop, int64_t limit)
-      : e_(e), loop_(loop), limit_(limit), i_(e.ctx.symbol_dim(loop->var)) {
+  // `same`: the further iterations do what the others do.
+  Pad(const Edit& e, const StmtPtr& loop, int64_t limit, bool same)
+      : e_(e), loop_(loop), limit_(limit), same_(same), i_(e.ctx.symbol_dim(loop->var)) {
     loop::for_each(e.function.body, [&](const Stmt& s) {
       if (s.kind == StmtKind::For) extents_[s.var] = s.extent;
     });
@@ -22,7 +25,7 @@ class Pad {
     for (auto& inner : loops_below(loop->body[0])) around_.push_back(inner);
   }
 
-  Status check() const {
+  Status check() {
     Status bad = ok();
     loop::for_each(loop_->body[0], [&](const Stmt& s) {
       if (bad.ok()) bad = statement(s);
@@ -30,15 +33,17 @@ class Pad {
     return bad;
   }
 
+  const std::map<BufferId, size_t>& grown() const { return grown_; }
+
  private:
   std::string name_of(BufferId id) const { return "%" + loop::find_buffer(e_.function, id)->name; }
 
-  Status statement(const Stmt& s) const {
+  Status statement(const Stmt& s) {
     if (s.kind == StmtKind::Check) return e_.refuse("loop " + e_.name_of(loop_->var) + " holds a check");
     if (s.kind == StmtKind::For && expr::uses_symbol(s.extent, loop_->var))
       return e_.refuse("the extent of loop " + e_.name_of(s.var) + " depends on " + e_.name_of(loop_->var));
     std::vector<Scalar> loads;
-    if (s.value) loads = expr::loads_of(s.value);
+    if (s.value && same_) loads = expr::loads_of(s.value);
     Status bad = ok();
     loop::for_each_dim(s, [&](Dim d) {
       for (Scalar l : expr::loads_of(expr::make_index(d))) loads.push_back(l);
@@ -50,11 +55,16 @@ class Pad {
     return unused_beyond(s);
   }
 
-  // The access stays inside the buffer in the further iterations too.
-  Status inside(BufferId id, const std::vector<Dim>& index, const char* what) const {
+  // The access stays inside the buffer in the further iterations too, when a tile that the loop writes may grow.
+  Status inside(BufferId id, const std::vector<Dim>& index, const char* what) {
     const Buffer& b = *loop::find_buffer(e_.function, id);
     for (size_t k = 0; k < index.size(); ++k) {
       if (!expr::uses_symbol(index[k], loop_->var)) continue;
+      const bool grows = b.scope != Scope::Param && b.strides.empty() && index[k] == i_;
+      if (grows && e_.ctx.proves_less_equal(b.shape[k], e_.ctx.constant(limit_))) {
+        if (!b.shape[k].is_const(limit_)) grown_[id] = k;
+        continue;
+      }
       auto bounds = bounds_of(index[k], around_, e_.ctx);
       bool fits =
           bounds && e_.ctx.proves_less_equal(e_.ctx.constant(0), bounds->lo) && e_.ctx.proves_less(bounds->hi, b.shape[k]);
@@ -101,10 +111,70 @@ class Pad {
   const Edit& e_;
   const StmtPtr loop_;
   int64_t limit_;
+  bool same_;
+  std::map<BufferId, size_t> grown_;  // and the dimension in which it does
   Dim i_;
   std::map<SymbolId, Dim> extents_;
   Extents around_;
 };
+
+// Whether the loop has an iteration: by proof, or because a tile of that extent has one wherever its place is known.
+bool has_iteration(const Edit& e, Dim extent) {
+  if (e.ctx.proves_less_equal(e.ctx.constant(1), extent)) return true;
+  const std::vector<SymbolId> free = loop::free_symbols(e.function);
+  auto follows_from = [&](const LoopTile& t) {
+    const auto symbols = expr::symbols_of(t.start);
+    return std::any_of(symbols.begin(), symbols.end(), [&](SymbolId s) {
+      return expr::uses_symbol(extent, s) && std::find(free.begin(), free.end(), s) == free.end();
+    });
+  };
+  bool found = false;
+  loop::for_each(e.function.body, [&](const Stmt& s) {
+    for (const LoopTile& t : e.tiles)
+      found = found || (s.kind == StmtKind::For && s.var == t.inner && s.extent == extent && follows_from(t));
+  });
+  return found;
+}
+
+// The loop with iterations up to `width` in which the further ones assign zero, or what the last one does.
+Result<StmtPtr> filled(Edit& e, const StmtPtr& s, int64_t width, Beyond beyond) {
+  const StmtPtr wide = widened(e, s, width);
+  bool assigns = true;
+  loop::for_each(wide->body[0], [&](const Stmt& x) {
+    assigns = assigns && (x.kind == StmtKind::Block || (x.kind == StmtKind::Store && x.store_kind == StoreKind::Assign));
+  });
+  if (!assigns) return e.refuse("the body of loop " + e.name_of(wide->var) + " does more than to assign");
+  if (beyond == Beyond::Last && !has_iteration(e, s->extent))
+    return e.refuse("loop " + e.name_of(wide->var) + " may have no iteration");
+  const Dim i = e.ctx.symbol_dim(wide->var);
+  StmtPtr body = loop::rewrite(wide->body[0], [&](const StmtPtr& x) -> StmtPtr {
+    if (x->kind != StmtKind::Store) return x;
+    if (beyond == Beyond::Last)
+      return loop::make_store(x->buffer, x->index, expr::substitute(x->value, {{wide->var, expr::min(i, s->extent - 1)}}));
+    return loop::make_if(expr::less(i, s->extent), x,
+                         loop::make_store(x->buffer, x->index, expr::make_const(e.ctx, x->value->dtype, 0)));
+  });
+  return loop::make_for(wide->var, s->extent, wide->for_kind, body);
+}
+
+// Loop `s` of `width` iterations, and buffers with room for what they write.
+Status pad_to(Edit& e, const StmtPtr& s, int64_t width, Beyond beyond = Beyond::Same) {
+  if (s->for_kind == ForKind::Parallel) return e.refuse("loop " + e.name_of(s->var) + " is parallel");
+  Pad pad(e, s, width, beyond == Beyond::Same);
+  TRY(pad.check());
+  const StmtPtr wide = beyond == Beyond::Same ? widened(e, s, width) : TRY(filled(e, s, width, beyond));
+  e.padded[wide->var] = s->extent;
+  e.replace(s, loop::make_for(wide->var, e.ctx.constant(width), wide->for_kind, wide->body[0]));
+  if (!pad.grown().empty())
+    e.set_body(loop::rewrite(e.function.body, [&](const StmtPtr& x) -> StmtPtr {
+      auto it = x->alloc ? pad.grown().find(x->alloc->id) : pad.grown().end();
+      if (it == pad.grown().end()) return x;
+      Buffer b = *x->alloc;
+      b.shape[it->second] = e.ctx.constant(width);
+      return loop::make_alloc(std::move(b), x->body[0]);
+    }));
+  return ok();
+}
 
 }  // namespace
 
@@ -112,13 +182,20 @@ Status Schedule::pad(std::string_view name) {
   Edit e(*this, trace_line({"pad", loop::quote_name(name)}));
   StmtPtr s = TRY(e.find_loop(name));
   if (s->extent.is_const()) return e.refuse("the extent of loop " + std::string(name) + " is constant");
-  if (s->for_kind == ForKind::Parallel) return e.refuse("loop " + std::string(name) + " is parallel");
   auto tail = tail_of(s->extent, e.ctx);
   if (!tail) return e.refuse("the extent of loop " + std::string(name) + " has no constant bound");
-  TRY(Pad(e, s, tail->limit).check());
-  StmtPtr wide = widened(e, s, tail->limit);
-  e.padded[wide->var] = s->extent;
-  e.replace(s, loop::make_for(wide->var, e.ctx.constant(tail->limit), wide->for_kind, wide->body[0]));
+  TRY(pad_to(e, s, tail->limit));
+  return e.commit();
+}
+
+Status Schedule::pad(std::string_view name, int64_t width, Beyond beyond) {
+  std::vector<std::string> words{"pad", loop::quote_name(name), std::to_string(width)};
+  if (beyond != Beyond::Same) words.push_back(beyond == Beyond::Zero ? "zero" : "last");
+  Edit e(*this, trace_line(words));
+  StmtPtr s = TRY(e.find_loop(name));
+  if (!e.ctx.proves_less_equal(s->extent, e.ctx.constant(width)))
+    return e.refuse("loop " + std::string(name) + " may have more iterations than " + std::to_string(width));
+  TRY(pad_to(e, s, width, beyond));
   return e.commit();
 }
 

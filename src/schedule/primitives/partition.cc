@@ -1,11 +1,34 @@
 // for o in ceildiv(E, F) { … for i in min(F, E - o*F) … }  ->  for main in floordiv(E, F) { … for i in F … }
-// for tail in ceildiv(E, F) - floordiv(E, F) { … for i in E - floordiv(E, F)*F … }.
+// for tail in ceildiv(E, F) - floordiv(E, F) { … for i in E - floordiv(E, F)*F … },
+// or for o in E { S(o) }  ->  for main in C { S(main) } for tail in E - C { S(C + tail) }.
 #include <algorithm>
 
 #include "loop/lexer.h"
+#include "loop/print_expr.h"
 #include "schedule/primitives/tail.h"
 
 namespace pliant::schedule {
+
+Status Schedule::partition(std::string_view name, Dim count, std::string_view main, std::string_view tail) {
+  const std::string text = loop::ExprPrinter(ctx_).dim(count);
+  Edit e(*this, trace_line({"partition", loop::quote_name(name), count.is_const() ? text : "[" + text + "]", "->",
+                            loop::quote_name(main), loop::quote_name(tail)}));
+  const StmtPtr old = TRY(e.find_loop(name));
+  if (old->for_kind != ForKind::Serial)
+    return e.refuse(std::string("loop ") + std::string(name) + " is " + loop::name_of(old->for_kind));
+  TRY(check_known(e, count));
+  if (!e.ctx.proves_less_equal(e.ctx.constant(0), count) || !e.ctx.proves_less_equal(count, old->extent))
+    return e.refuse(text + " is not known to be 0 to the number of iterations");
+  const Dim m = TRY(e.new_index(main, count)), t = TRY(e.new_index(tail, old->extent - count));
+  const StmtPtr rest = e.copy(old->body[0]);
+  // One iteration has a place that is known.
+  auto at = [&](Dim number, Dim i) { return number.is_const(1) ? e.ctx.constant(0) : i; };
+  const StmtPtr first = e.substitute(old->body[0], {{old->var, at(count, m)}});
+  const StmtPtr second = e.substitute(rest, {{old->var, count + at(old->extent - count, t)}});
+  e.replace(old, loop::make_block({loop::make_for(*m.as_symbol(), count, ForKind::Serial, first),
+                                   loop::make_for(*t.as_symbol(), old->extent - count, ForKind::Serial, second)}));
+  return e.commit();
+}
 
 Status Schedule::partition(std::string_view name, std::string_view main, std::string_view tail) {
   Edit e(*this, trace_line({"partition", loop::quote_name(name), "->", loop::quote_name(main), loop::quote_name(tail)}));
@@ -15,9 +38,7 @@ Status Schedule::partition(std::string_view name, std::string_view main, std::st
   Dim o = e.ctx.symbol_dim(old->var), size;
   std::optional<Tail> full;
   const Extents inner = loops_below(old->body[0]);
-  auto varies_inside = [&](Dim d) {
-    return std::any_of(inner.begin(), inner.end(), [&](auto& l) { return expr::uses_symbol(d, l.first); });
-  };
+  auto varies_inside = [&](Dim d) { return uses_bound(d, old->body[0]).has_value(); };
   auto consider = [&](Dim extent) {
     auto t = tail_of(extent, e.ctx);
     if (!t || size || varies_inside(t->rest)) return;

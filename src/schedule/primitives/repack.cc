@@ -31,7 +31,10 @@ Status Schedule::repack(std::string_view param, int64_t dim, int64_t factor, con
   Buffer now = old;
   now.id = TRY(e.new_buffer(name));
   now.name = name;
-  now.strides.clear();
+  if (!old.strides.empty()) {
+    if (!std::is_sorted(order.begin(), order.end())) return e.refuse("%" + old.name + " has strides");
+    now.strides.insert(now.strides.begin() + dim, old.strides[at] * factor);
+  }
   now.shape = laid_out(old.shape, expr::ceildiv(old.shape[at], factor), e.ctx.constant(factor));
   std::vector<Buffer>& params = e.params_to_change();
   auto position = std::find_if(params.begin(), params.end(), [&](const Buffer& b) { return b.id == old.id; });

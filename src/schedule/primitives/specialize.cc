@@ -1,4 +1,5 @@
-// for o … { for i in R { S } }  ->  for o … { if R == 14 { for i in 14 { S } } else if R == 13 { … } … }.
+// for o … { for i in R { S } }  ->  for o … { if R == 14 { for i in 14 { S } } else { … } }, or for all values of R
+// for o … { if R <= 7 { if R <= 3 { … } else { … } } else { … for i in 14 { S } } }.
 #include "loop/lexer.h"
 #include "schedule/primitives/tail.h"
 
@@ -21,6 +22,15 @@ StmtPtr at_value(const Edit& e, const StmtPtr& body, Dim size, int64_t value, in
   });
 }
 
+// branch(size) for a size that is one of lo … hi, found by comparisons as many as its logarithm.
+StmtPtr choose(Dim size, int64_t lo, int64_t hi, const std::function<StmtPtr(int64_t)>& branch) {
+  if (lo == hi) return branch(lo);
+  const int64_t mid = (lo + hi) / 2;
+  // The greatest first: it keeps the names.
+  const StmtPtr above = choose(size, mid + 1, hi, branch), below = choose(size, lo, mid, branch);
+  return loop::make_if(expr::less_equal(size, size->ctx->constant(mid)), below, above);
+}
+
 const char* mark_text(Constant c) {
   return c == Constant::Unroll ? "unroll" : c == Constant::Vectorize ? "vectorize" : "keep";
 }
@@ -37,11 +47,12 @@ Status Schedule::specialize(std::string_view name, std::string_view at, Constant
   auto was = e.padded.find(target->var);
   Dim size = target->extent.is_const() && was != e.padded.end() ? was->second : target->extent;
   auto tail = tail_of(size, e.ctx);
+  if (const int64_t last = e.ctx.info(target->var).hi; !tail && !size.is_const() && last < kMostLanes)
+    tail = {last + 1, size};
   if (!tail) return e.refuse("the extent of loop " + std::string(name) + " is constant or has no constant bound");
-  for (auto& [var, extent] : loops_below(body))
-    if (expr::uses_symbol(size, var))
-      return e.refuse("the extent of loop " + std::string(name) + " depends on " + e.name_of(var) + ", which is inside " +
-                      std::string(at));
+  if (const auto var = uses_bound(size, body))
+    return e.refuse("the extent of loop " + std::string(name) + " depends on " + e.name_of(*var) + ", which is inside " +
+                    std::string(at));
   if (!expr::loads_of(expr::make_index(size)).empty())
     return e.refuse("the extent of loop " + std::string(name) + " is read from memory");
   bool below = false, parallel_below = false;
@@ -57,26 +68,34 @@ Status Schedule::specialize(std::string_view name, std::string_view at, Constant
   if (!below) return e.refuse("loop " + std::string(name) + " is not inside " + std::string(at));
   if (parallel_below) return e.refuse("there is a parallel loop inside " + std::string(at));
   TRY(std::move(independent));
-  bool all = values.empty();
-  for (int64_t v = tail->limit; all && v > 0; --v) values.push_back(v);
+  const bool all = values.empty();
   for (int64_t v : values)
     if (v < 1 || v > tail->limit) return e.refuse(std::to_string(v) + " is not in 1 … " + std::to_string(tail->limit));
-  constexpr size_t kMostVariants = 64;
-  if (values.size() > kMostVariants)
-    return e.refuse("that would be " + std::to_string(values.size()) + " variants, more than " +
-                    std::to_string(kMostVariants));
+  constexpr int64_t kMostVariants = 64;
+  const int64_t variants = all ? tail->limit : static_cast<int64_t>(values.size());
+  if (variants > kMostVariants)
+    return e.refuse("that would be " + std::to_string(variants) + " variants, more than " + std::to_string(kMostVariants));
   ForKind kind = mark == Constant::Unroll ? ForKind::Unroll : ForKind::Vector;
-  // Where every value has its branch, the last one needs no condition if there is an iteration at all.
-  bool total = all && e.ctx.proves_less_equal(e.ctx.constant(1), size);
-  std::vector<std::pair<int64_t, StmtPtr>> branches;
-  for (size_t k = 0; k < values.size(); ++k)
-    branches.emplace_back(values[k], at_value(e, k ? e.copy(body) : body, size, values[k], tail->limit, kind, mark));
+  bool copied = false;
+  auto branch = [&](int64_t value) {
+    const StmtPtr s = at_value(e, copied ? e.copy(body) : body, size, value, tail->limit, kind, mark);
+    copied = true;
+    return s ? s : loop::make_block({});
+  };
   StmtPtr chain;
-  if (!total) chain = all ? at_value(e, e.copy(body), size, 0, tail->limit, kind, Constant::Keep) : e.copy(body);
-  for (size_t k = branches.size(); k-- > 0;) {
-    bool last = total && k + 1 == branches.size();
-    StmtPtr branch = branches[k].second ? branches[k].second : loop::make_block({});
-    chain = last ? branch : loop::make_if(expr::equal(size, e.ctx.constant(branches[k].first)), branch, chain);
+  if (all) {
+    // A tile that a split made has an iteration.
+    const bool is_tile = target->extent == size && std::any_of(e.tiles.begin(), e.tiles.end(),
+                                                               [&](const LoopTile& t) { return t.inner == target->var; });
+    const bool total = is_tile || e.ctx.proves_less_equal(e.ctx.constant(1), size);
+    // Below the limit the size is what the limit cuts.
+    chain = choose(tail->rest, total ? 1 : 0, tail->limit, branch);
+  } else {
+    std::vector<StmtPtr> branches;
+    for (int64_t v : values) branches.push_back(branch(v));
+    chain = e.copy(body);
+    for (size_t k = values.size(); k-- > 0;)
+      chain = loop::make_if(expr::equal(size, e.ctx.constant(values[k])), branches[k], chain);
   }
   if (home) {
     e.replace(home, loop::make_for(home->var, home->extent, home->for_kind, chain));

@@ -37,6 +37,7 @@ Status Schedule::split(std::string_view loop, Dim size, std::string_view outer, 
   Dim o = TRY(e.new_index(outer, count));
   const Dim inner_extent = tiles ? size : expr::min(size, extent - o * size);
   Dim i = TRY(e.new_index(inner, inner_extent, size.is_const() ? size.const_value() - 1 : expr::kNoLimit));
+  e.tiles.push_back({*o.as_symbol(), *i.as_symbol(), o * size, true});
   StmtPtr body = e.substitute(old->body[0], {{old->var, o * size + i}});
   // A parallel loop leaves a grid over its tiles.
   StmtPtr in = loop::make_for(*i.as_symbol(), inner_extent, ForKind::Serial, body);

@@ -22,7 +22,7 @@ Status Schedule::split_even(std::string_view loop, int64_t factor, std::string_v
   Dim size =
       expr::min(e.ctx.constant(factor), base + expr::min(e.ctx.constant(1), expr::max(e.ctx.constant(0), longer - o)));
   Dim i = TRY(e.new_index(inner, size, factor - 1));
-  e.even_tiles.push_back({*o.as_symbol(), *i.as_symbol(), start});
+  e.tiles.push_back({*o.as_symbol(), *i.as_symbol(), start, true});
   StmtPtr body = e.substitute(old->body[0], {{old->var, start + i}});
   StmtPtr in = loop::make_for(*i.as_symbol(), size, ForKind::Serial, body);
   e.replace(old, loop::make_for(*o.as_symbol(), tiles, old->for_kind, in));
