@@ -116,13 +116,13 @@ std::optional<int64_t> const_upper(expr::Context& ctx, Dim d) {
   return r.hi;
 }
 
-int64_t lanes_for(const target::Target& target, const std::vector<Scalar>& scalars) {
+int64_t lanes_for(int64_t vector_bytes, const std::vector<Scalar>& scalars) {
   int64_t w = 4;
   for (Scalar s : scalars)
     for_each_scalar(s, [&](Scalar t) {
       if (t->kind != expr::ScalarKind::Index) w = std::max(w, byte_size(t->dtype));
     });
-  return target.vector_bytes / w;
+  return vector_bytes / w;
 }
 
 KernelBuilder::KernelBuilder(expr::Context& ctx, std::string name, LocPtr loc, ParamShape params)

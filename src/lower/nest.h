@@ -54,7 +54,10 @@ using te::for_each_scalar;
 using te::is_costly;
 
 // Lanes of a vector loop over elements of the widest type that `s` computes in.
-int64_t lanes_for(const target::Target& target, const std::vector<Scalar>& scalars);
+int64_t lanes_for(int64_t vector_bytes, const std::vector<Scalar>& scalars);
+inline int64_t lanes_for(const target::Target& target, const std::vector<Scalar>& scalars) {
+  return lanes_for(target.vector_bytes, scalars);
+}
 
 // A function under construction: parameters by tensor id, in order of first use. They have one axis each where storage is
 // flat.

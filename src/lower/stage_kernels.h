@@ -6,6 +6,7 @@
 #include "lower/epilogue.h"
 #include "lower/movement/segments.h"
 #include "lower/stages.h"
+#include "schedule/arg_order.h"
 
 namespace pliant::lower {
 
@@ -32,21 +33,17 @@ Result<LoweredKernel> lower_scatter_updates(const Problem& p, const StageList& l
 Result<LoweredKernel> lower_single_stage(const Problem& p, const StageList& list, const Stage& s,
                                          const Temporaries& temporaries);
 
-// A reduction inside a kernel: declares accumulators around `use`, which gets the finished value (of the accumulate dtype)
-// as a Scalar. `reduce` are the loops (flat, merged), the last one innermost; `vector` accumulates along it in lanes.
+// `use` of the position of the best value of `body` along `axis`, found one after the other.
+loop::StmtPtr make_arg_reduction(expr::Context& ctx, te::Combiner combiner, Scalar body, const Loop& axis,
+                                 const std::function<loop::StmtPtr(Scalar)>& use);
 struct Reduction {
   te::Combiner combiner;
-  DType accumulate;
   Scalar body;  // flat
   std::vector<Loop> loops;
-  bool vector = false;
-  int64_t lanes = 1;
-  int64_t registers = 16;  // of the target, for vectors
-  int64_t vectors = 4;     // of partial results, which hide the latency of combining them
+  int64_t lanes;
+  int64_t registers;  // of the target, for vectors
 };
-loop::StmtPtr make_reduction(expr::Context& ctx, const Reduction& r, const std::function<loop::StmtPtr(Scalar)>& use);
-// Arg reductions: in lanes where memory is read along the axis, else by one scalar accumulator.
-loop::StmtPtr make_arg_reduction(expr::Context& ctx, const Reduction& r, const std::function<loop::StmtPtr(Scalar)>& use);
+schedule::ArgOrder order_of(te::Combiner c);
 // Arg reductions as a kernel: loops over tasks, and what each does. Short axes are walked by lanes that stand for
 // neighbouring outputs.
 struct ArgKernel {
@@ -58,9 +55,5 @@ ArgKernel make_arg_kernel(expr::Context& ctx, const Reduction& r, std::vector<Lo
 // `buffer[offset] = value`; a Select whose condition does not vary along `vector_var` becomes an If around two stores.
 loop::StmtPtr make_stage_store(expr::Context& ctx, loop::BufferId buffer, Dim offset, Scalar value,
                                std::optional<SymbolId> vector_var);
-// The value of a reduction rounded to its tensor's type.
-Scalar finish_value(const te::TensorDef& t, Scalar accumulated);
-// Memory of one scalar or a few, in registers.
-loop::Buffer make_local(expr::Context& ctx, const std::string& name, DType t, int64_t elements);
 
 }  // namespace pliant::lower

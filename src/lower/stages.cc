@@ -250,6 +250,18 @@ bool is_arg(te::Combiner c) {
          c == te::Combiner::ArgMinLast;
 }
 
+Scalar finish_value(const te::TensorDef& t, Scalar accumulated) { return expr::make_cast(t.dtype, accumulated); }
+
+loop::Buffer make_local(expr::Context& ctx, const std::string& name, DType t, int64_t elements) {
+  loop::Buffer b;
+  b.id = ctx.fresh_tensor();
+  b.name = name;
+  b.dtype = t;
+  b.shape = {ctx.constant(elements)};
+  b.scope = loop::Scope::Local;
+  return b;
+}
+
 namespace {
 
 bool is_zero(Scalar s) { return s->kind == expr::ScalarKind::Const && s->bits == 0; }

@@ -15,9 +15,9 @@ constexpr uint64_t kCases = 150;
 class Generator {
  public:
   explicit Generator(uint64_t seed) : random_(seed) {
-    const Plan plans[] = {Plan::Tile, Plan::Lanes, Plan::Dots, Plan::Turn, Plan::Rows};
-    const int64_t plan = pick(0, 13);
-    plan_ = plan < 5 ? plans[plan] : Plan::Free;
+    const Plan plans[] = {Plan::Tile, Plan::Lanes, Plan::Dots, Plan::Turn, Plan::Stencil, Plan::Rows, Plan::Search};
+    const int64_t plan = pick(0, 15);
+    plan_ = plan < 7 ? plans[plan] : Plan::Free;
   }
   int64_t pick(int64_t lo, int64_t hi) { return std::uniform_int_distribution<int64_t>(lo, hi)(random_); }
   template <class T>
@@ -31,8 +31,11 @@ class Generator {
     if (plan_ == Plan::Lanes) return row_sums();
     if (plan_ == Plan::Dots) return dots();
     if (plan_ == Plan::Turn) return turned();
-    if (plan_ == Plan::Rows) return stencil();
-    switch (pick(0, 9)) {
+    if (plan_ == Plan::Stencil) return stencil();
+    if (plan_ == Plan::Rows) return rows();
+    if (plan_ == Plan::Search) return search();
+    switch (pick(0, 10)) {
+      case 8: return rows();
       case 7: return layers();
       case 0: return matmul(pick(0, 2), pick(0, 1));
       case 1: return stencil();
@@ -54,13 +57,28 @@ class Generator {
       return {pick(0, 1) ? "split i 2 -> io ii" : "reorder o i", pick(0, 1) ? "cache_write c at i -> t local" : "mask i",
               pick(0, 3) ? "tensorize v " + instruction_ : "tensorize v fma_f32"};
     if (plan_ == Plan::Turn) return {"transpose k j " + one_of<std::string>({"2", "4", "8"})};
-    if (plan_ == Plan::Rows)
+    if (plan_ == Plan::Stencil)
       return {"split_even i " + std::to_string(pick(1, 5)) + " -> io ii", "compute_at t at ii", "expand t at ii",
               "fission ii"};
+    const std::string lanes = std::to_string(pick(1, 9));
     if (plan_ == Plan::Lanes)
-      return {"split j " + std::to_string(pick(1, 9)) + " -> jo ji",
-              "rfactor ji at " + std::string(pick(0, 1) ? "jo" : "ji") + " -> part local", "vectorize part.in",
-              "vectorize ji", "vectorize part.out"};
+      return {"split j " + lanes + " -> jo ji",
+              "rfactor ji " + lanes + " at " + std::string(pick(0, 1) ? "jo" : "ji") + " -> part local",
+              "vectorize part.in",
+              "vectorize ji",
+              "vectorize part.out",
+              "carry part at jo " + std::to_string(pick(1, 4)) + " -> long"};
+    if (plan_ == Plan::Search) {
+      const std::string count = one_of<std::string>({"2", "4", "8"});
+      return {"rfactor_arg k " + count + " -> q0", "vectorize k " + count + " -> v l t"};
+    }
+    if (plan_ == Plan::Rows)
+      return {"merge i i.1",
+              pick(0, 3) ? "narrow t at i local" : "narrow t at i scratch",
+              "rfactor j " + lanes + " at j -> part local",
+              pick(0, 1) ? "carry t at j " + lanes + " -> long" : "vectorize j " + lanes + " -> jo jl jt",
+              "carry part at jo " + std::to_string(pick(1, 4)) + " -> long",
+              "vectorize j.1 " + lanes + " -> ko kl kt"};
     std::string r = std::to_string(pick(1, 5)), c = std::to_string(pick(1, 9));
     return {pick(0, 1) ? "split i " + r + " -> io ii" : "split_blocks i " + std::to_string(2 * pick(1, 5)) + " 2 -> io ii",
             "split j " + c + " -> jo ji",
@@ -160,6 +178,27 @@ class Generator {
            (guard.empty() ? update : guard + "{ " + update + " }") + " } } }";
   }
 
+  // Sums of rows, which what follows reads.
+  std::string rows() {
+    const std::string m = size("m"), n = size("n"), more = pick(0, 1) ? "for k in 3 { %t[i.1] += %x[i.1, k] } " : "";
+    return "kernel rows(%x: f32[" + m + ", " + n + " + 3], %y: f32[" + m + ", " + n + "] out) { scratch %t: f32[" + m +
+           "] { for i in " + m + " { %t[i] = 0f32 for j in " + n + " { %t[i] += %x[i, j] } } for i.1 in " + m + " { " +
+           more + "for j.1 in " + n + " { %y[i.1, j.1] = %x[i.1, j.1 + 2] * %t[i.1] } } } }";
+  }
+
+  // Positions of the best values of rows, which are small integers, so that many are equal.
+  std::string search() {
+    const std::string m = size("m"), n = size("n"), x = "cast.f32(cast.i32(%x[i, k]))";
+    const auto [op, worst] = one_of<std::pair<std::string, std::string>>(
+        {{">", "-inf.f32"}, {">=", "-inf.f32"}, {"<", "inf.f32"}, {"<=", "inf.f32"}});
+    const std::string nan = op.size() == 2 ? "is_nan(" + x + ")" : "is_nan(" + x + ") && not(is_nan(%best[0]))";
+    const std::string taken = x + " " + op + " %best[0] || " + nan;
+    return "kernel search(%x: f32[" + m + ", " + n + "], %y: i64[" + m + "] out, %z: f32[" + m + "] out) { for i in " + m +
+           " { local %best: f32[1] { local %pos: i64[1] { %best[0] = " + worst + " %pos[0] = 0i64 for k in " + n +
+           " { %pos[0] = select(" + taken + ", index(k), %pos[0]) %best[0] = select(" + taken + ", " + x +
+           ", %best[0]) } %y[i] = %pos[0] %z[i] = %best[0] } } } }";
+  }
+
   // A row of products by an instruction of 4, 8 or 16 lanes; 12 are those of none but fma_f32.
   std::string dots() {
     struct Row {
@@ -186,7 +225,7 @@ class Generator {
   }
 
   std::string fresh() { return "v" + std::to_string(next_++); }
-  enum class Plan : uint8_t { Tile, Lanes, Dots, Turn, Rows, Free } plan_ = Plan::Free;
+  enum class Plan : uint8_t { Tile, Lanes, Dots, Turn, Stencil, Rows, Search, Free } plan_ = Plan::Free;
   std::string instruction_ = "fma_f32";
   std::mt19937_64 random_;
   int next_ = 0;
@@ -204,7 +243,7 @@ std::string Generator::step(const Schedule& s) {
   std::string l = one_of(loops), other = one_of(loops), factor = std::to_string(pick(1, 9));
   std::string scope = pick(0, 1) ? "local" : "scratch", b = one_of(buffers);
   if (!allocated.empty() && pick(0, 3) == 0) b = one_of(allocated);
-  switch (pick(0, 31)) {
+  switch (pick(0, 33)) {
     case 0:
     case 1: return "split " + l + " " + factor + " -> " + fresh() + " " + fresh();
     case 2:
@@ -273,6 +312,12 @@ std::string Generator::step(const Schedule& s) {
         if (pick(0, 1) && text.find(std::string("%") + name + ": ") != std::string::npos) b = name;
       return "expand " + b + " at " + l;
     case 29: return "transpose " + l + " " + other + one_of<std::string>({" 2", " 4"});
+    case 31:
+      return pick(0, 1) ? "rfactor " + l + " " + factor + " at " + other + " -> q0 local"
+                        : "carry " + b + " at " + l + " " + factor + " -> " + fresh();
+    case 32:
+      if (!allocated.empty()) b = one_of(allocated);
+      return "narrow " + b + " at " + l + " " + scope;
     case 22: return "tensorize " + l + " " + (pick(0, 1) ? instruction_ : "dot4");
     default:
       if (!allocated.empty()) b = one_of(allocated);
@@ -342,10 +387,10 @@ TEST(ScheduleRandom, LegalTracesKeepTheMeaning) {
     ASSERT_EQ(replayed_text(text, s.trace(), seed), replayed) << s.trace();
   }
   for (const char* primitive :
-       {"split",     "split_even",  "fuse",       "collapse",     "reorder",   "fission", "merge",
-        "rfactor",   "unroll",      "vectorize",  "parallel",     "mask",      "pad",     "specialize",
-        "partition", "cache_write", "cache_read", "repack",       "inline",    "bind",    "compute_at",
-        "tensorize", "branch",      "let",        "split_blocks", "transpose", "expand"})
+       {"split",        "split_even", "fuse",     "collapse", "reorder",    "fission",    "merge",     "rfactor",
+        "unroll",       "vectorize",  "parallel", "mask",     "pad",        "specialize", "partition", "cache_write",
+        "cache_read",   "repack",     "inline",   "bind",     "compute_at", "tensorize",  "branch",    "let",
+        "split_blocks", "transpose",  "expand",   "carry",    "narrow",     "rfactor_arg"})
     EXPECT_GT(applied[primitive], 0) << primitive;
   for (auto& [name, count] : applied) RecordProperty(name, count);
 }

@@ -253,12 +253,13 @@ Status apply_repack(Schedule& s, Words& w) {
 }
 Status apply_rfactor(Schedule& s, Words& w) {
   auto i = w.name();
+  auto lanes = w.integer();
   w.word("at");
   auto o = w.name();
   w.arrow();
   auto n = w.name();
   auto scope = w.scope();
-  return after(w, [&] { return s.rfactor(i, o, n, scope); });
+  return after(w, [&] { return s.rfactor(i, lanes, o, n, scope); });
 }
 Status apply_inline(Schedule& s, Words& w) {
   auto b = w.name();
@@ -275,6 +276,29 @@ Status apply_expand(Schedule& s, Words& w) {
   w.word("at");
   auto l = w.name();
   return after(w, [&] { return s.expand(b, l); });
+}
+Status apply_rfactor_arg(Schedule& s, Words& w) {
+  auto k = w.name();
+  auto lanes = w.integer();
+  w.arrow();
+  auto n = w.name();
+  return after(w, [&] { return s.rfactor_arg(k, lanes, n); });
+}
+Status apply_carry(Schedule& s, Words& w) {
+  auto b = w.name();
+  w.word("at");
+  auto l = w.name();
+  auto block = w.integer();
+  w.arrow();
+  auto n = w.name();
+  return after(w, [&] { return s.carry(b, l, block, n); });
+}
+Status apply_narrow(Schedule& s, Words& w) {
+  auto b = w.name();
+  w.word("at");
+  auto l = w.name();
+  auto scope = w.scope();
+  return after(w, [&] { return s.narrow(b, l, scope); });
 }
 Status apply_bind(Schedule& s, Words& w) {
   auto b = w.name();
@@ -294,6 +318,8 @@ constexpr Verb kVerbs[] = {{"split", apply_split},
                            {"let", apply_let},
                            {"branch", apply_branch},
                            {"rfactor", apply_rfactor},
+                           {"rfactor_arg", apply_rfactor_arg},
+                           {"carry", apply_carry},
                            {"unroll", apply_unroll},
                            {"vectorize", apply_vectorize},
                            {"parallel", apply_parallel},
@@ -308,6 +334,7 @@ constexpr Verb kVerbs[] = {{"split", apply_split},
                            {"inline", apply_inline},
                            {"compute_at", apply_compute_at},
                            {"expand", apply_expand},
+                           {"narrow", apply_narrow},
                            {"bind", apply_bind}};
 
 }  // namespace

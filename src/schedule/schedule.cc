@@ -51,7 +51,8 @@ std::vector<LoopInfo> Schedule::loops() const {
   auto visit = [&](auto&& self, const StmtPtr& s, int depth) -> void {
     if (s->kind == StmtKind::For) {
       auto named = std::find_if(vars_.begin(), vars_.end(), [&](auto& v) { return v.second == s->var; });
-      out.push_back({named == vars_.end() ? ctx_.info(s->var).name : named->first, s->var, s->extent, s->for_kind, depth++});
+      out.push_back(
+          {named == vars_.end() ? ctx_.info(s->var).name : named->first, s->var, s->extent, s->for_kind, depth++, s});
     }
     for (const StmtPtr& child : s->body) self(self, child, depth);
   };
@@ -60,5 +61,13 @@ std::vector<LoopInfo> Schedule::loops() const {
 }
 
 bool Schedule::has_loop(std::string_view name) const { return vars_.find(name) != vars_.end(); }
+
+bool Schedule::has_buffer(std::string_view name) const { return buffers_.find(name) != buffers_.end(); }
+
+const std::string& Schedule::name_of(loop::BufferId id) const {
+  const auto named = std::find_if(buffers_.begin(), buffers_.end(), [&](auto& b) { return b.second == id; });
+  PLIANT_CHECK(named != buffers_.end()) << "kernel " << function_.name << " has no buffer " << id;
+  return named->first;
+}
 
 }  // namespace pliant::schedule

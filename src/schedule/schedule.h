@@ -52,6 +52,7 @@ struct LoopInfo {
   Dim extent;
   loop::ForKind kind;
   int depth;  // number of enclosing loops
+  loop::StmtPtr loop;
 };
 
 // The tiles that a split makes: iteration i of tile o stands for start(o) + i. No tile that there is, is empty.
@@ -100,6 +101,8 @@ class Schedule {
   // The loops in program order.
   std::vector<LoopInfo> loops() const;
   bool has_loop(std::string_view name) const;
+  bool has_buffer(std::string_view name) const;
+  const std::string& name_of(loop::BufferId id) const;
 
   // ---- order and shape of loops
 
@@ -131,9 +134,16 @@ class Schedule {
   // `merge i j`: the two loops, j directly after i and of equal extent, become one loop i over both bodies.
   Status merge(std::string_view first, std::string_view second);
 
-  // `rfactor i at o -> t local`: below loop o, the updates of one element by the iterations of i go to a tile with an
-  // element for each of them, which are combined after loop o.
-  Status rfactor(std::string_view lane, std::string_view at, std::string_view name, loop::Scope scope);
+  // `rfactor i 8 at o -> t local`: below loop o, the updates of one element by the iterations of i go in turns to the 8
+  // elements of a tile, which are combined after loop o.
+  Status rfactor(std::string_view lane, int64_t lanes, std::string_view at, std::string_view name, loop::Scope scope);
+  // `rfactor_arg k 8 -> t`: loop k, which keeps the best of the values that it sees and its position (schedule/arg_order.h),
+  // keeps 8 of them in turns, which are compared after it.
+  Status rfactor_arg(std::string_view loop, int64_t lanes, std::string_view name);
+  // `carry acc at k 256 -> t`: loop k, which does nothing but add to the f32 or f64 elements of acc, runs in blocks, so that
+  // each element takes at most 256 terms before it is added to a total of f64 in t and starts again. Where it is not known
+  // that there are more terms, the loop as it was runs for fewer.
+  Status carry(std::string_view buffer, std::string_view at, int64_t block, std::string_view name);
 
   // `let i at p -> f n`: i runs over a tile of a split. Where the tile starts and how many iterations it has are computed
   // before loop p, which is i or around it, as f and n. What is a symbol or a constant gets no name.
@@ -203,6 +213,9 @@ class Schedule {
   // `expand t at i`: the buffer that loop i allocates for each iteration is allocated before it, with one more axis, the
   // first, along which the iterations have parts of their own. `fission` may then part the loop.
   Status expand(std::string_view buffer, std::string_view at);
+  // `narrow t at o local`: the allocated buffer t, which is used in loop o alone, is allocated there, without the axes whose
+  // index is the variable of o or of a loop between them; each of these loops needs one.
+  Status narrow(std::string_view buffer, std::string_view at, loop::Scope scope);
   // `bind t local`: puts an allocated buffer elsewhere.
   Status bind(std::string_view buffer, loop::Scope scope);
 

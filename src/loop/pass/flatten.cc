@@ -38,20 +38,29 @@ class Flattening {
 
 }  // namespace
 
+StmtPtr without_unit_loops(const StmtPtr& body, expr::Context& ctx) {
+  expr::DimMap at_zero;
+  for_each(body, [&](const Stmt& s) {
+    if (s.kind == StmtKind::For && s.extent.is_const(1)) at_zero[s.var] = ctx.constant(0);
+  });
+  if (at_zero.empty()) return body;
+  return rewrite(substitute(body, at_zero), [&](const StmtPtr& s) -> StmtPtr {
+    return s->kind == StmtKind::For && at_zero.count(s->var) ? s->body[0] : s;
+  });
+}
+
 Function flatten(Function f, expr::Context& ctx) {
   Flattening flattening(ctx);
   for (Buffer& b : f.params) flattening.flatten(b);
-  expr::DimMap at_zero;
   std::map<BufferId, Buffer> allocs;
+  f.body = without_unit_loops(f.body, ctx);
   for_each(f.body, [&](const Stmt& s) {
-    if (s.kind == StmtKind::For && s.extent.is_const(1)) at_zero[s.var] = ctx.constant(0);
     if (s.alloc) flattening.flatten(allocs[s.alloc->id] = *s.alloc);
   });
-  const StmtPtr loads = substitute(f.body, at_zero, [&](Scalar l) {
+  const StmtPtr loads = substitute(f.body, {}, [&](Scalar l) {
     return expr::make_load(ctx, l->tensor, l.dtype(), flattening.flat(l->tensor, l->index));
   });
   f.body = rewrite(loads, [&](const StmtPtr& s) -> StmtPtr {
-    if (s->kind == StmtKind::For && at_zero.count(s->var)) return s->body[0];
     if (s->alloc) return make_alloc(allocs.at(s->alloc->id), s->body[0]);
     if (s->kind != StmtKind::Store) return s;
     Stmt copy = *s;

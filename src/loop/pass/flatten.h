@@ -8,4 +8,7 @@ namespace pliant::loop {
 // strides; loops of one iteration are gone.
 Function flatten(Function f, expr::Context& ctx);
 
+// Loops of one iteration are gone.
+StmtPtr without_unit_loops(const StmtPtr& body, expr::Context& ctx);
+
 }  // namespace pliant::loop

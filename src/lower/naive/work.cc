@@ -2,7 +2,6 @@
 
 #include "loop/walk.h"
 #include "lower/checks.h"
-#include "lower/reduction/arg_order.h"
 
 namespace pliant::lower {
 
@@ -134,17 +133,10 @@ class NaiveBuilder {
 
   void add_arg(const Stage& s) {
     const te::TensorDef& t = *s.tensor;
-    const DType type = s.body->dtype;
-    const Dim zero = ctx_.constant(0);
-    const loop::Buffer best = make_local(ctx_, "best", type, 1), pos = make_local(ctx_, "pos", DType::I64, 1);
-    Scalar taken = takes_place(ArgOrder(t.combiner), s.body, expr::make_load(ctx_, best.id, type, {zero}));
-    Scalar here = expr::make_index(ctx_.symbol_dim(t.reduce_index[0]));
-    loop::StmtPtr take = loop::make_if(
-        taken, loop::make_block({loop::make_store(pos.id, {zero}, here), loop::make_store(best.id, {zero}, s.body)}));
-    take = nest(t.reduce_index, t.reduce_extent, LoopRole::Reduction, std::move(take));
-    loop::StmtPtr put = loop::make_store(t.id, index_of(t.index), expr::make_load(ctx_, pos.id, DType::I64, {zero}));
-    loop::StmtPtr walk = running(pos, expr::make_const_int(ctx_, DType::I64, 0), loop::make_block({take, put}), zero);
-    nests_.push_back(spatial(t.index, t.shape, running(best, identity_of(ctx_, t.combiner, type), std::move(walk), zero)));
+    loops_[t.reduce_index[0]] = LoopRole::Reduction;
+    nests_.push_back(spatial(t.index, t.shape,
+                             make_arg_reduction(ctx_, t.combiner, s.body, {t.reduce_index[0], t.reduce_extent[0]},
+                                                [&](Scalar v) { return loop::make_store(t.id, index_of(t.index), v); })));
   }
 
   void add_scan(const Stage& s) {

@@ -1,12 +1,13 @@
 // Reductions as kernels of their own.
 #include <algorithm>
 
+#include "loop/walk.h"
 #include "lower/contraction/contraction.h"
 #include "lower/epilogue.h"
 #include "lower/reduction/clip.h"
 #include "lower/reduction/halo_tile.h"
 #include "lower/reduction/window.h"
-#include "lower/stage_kernels.h"
+#include "lower/templates/template.h"
 
 namespace pliant::lower {
 
@@ -190,13 +191,24 @@ Division divide(expr::Context& ctx, std::vector<Loop> outer, bool by_rows, int64
 // So many windows, if their number is known, are one task.
 constexpr int64_t kWindowsOfTask = 128;
 
+// `total` updated by the terms, then `use` of it.
+loop::StmtPtr make_total(expr::Context& ctx, const te::TensorDef& t, Scalar body, const std::vector<Loop>& loops,
+                         const std::function<loop::StmtPtr(Scalar)>& use) {
+  const Guarded g = split_guard(ctx, body, t.combiner, t.accumulate);
+  const loop::Buffer total = make_local(ctx, "total", t.accumulate, 1);
+  const Dim zero = ctx.constant(0);
+  loop::StmtPtr add = loop::make_store(total.id, {zero}, expr::make_cast(t.accumulate, g.body), store_kind_of(t.combiner));
+  if (g.guard) add = loop::make_if(g.guard, add);
+  return loop::make_alloc(total,
+                          loop::make_block({loop::make_store(total.id, {zero}, identity_of(ctx, t.combiner, t.accumulate)),
+                                            wrap_loops(loops, loop::ForKind::Serial, add),
+                                            use(expr::make_load(ctx, total.id, t.accumulate, {zero}))}));
+}
+
 // Over the part of the loops that the guards leave; the innermost output loops are in the task.
-loop::StmtPtr make_clipped_reduction(expr::Context& ctx, Reduction r, const ClippedReduction& clipped,
+loop::StmtPtr make_clipped_reduction(expr::Context& ctx, const te::TensorDef& t, const ClippedReduction& clipped,
                                      std::vector<Loop>& parallel, const std::function<loop::StmtPtr(Scalar)>& store) {
-  r.body = clipped.body;
-  r.loops = clipped.loops;
-  if (r.loops.size() > 1) r.vectors = 1;  // rows of windows are short
-  loop::StmtPtr st = clipped.bind(make_reduction(ctx, r, store));
+  loop::StmtPtr st = clipped.bind(make_total(ctx, t, clipped.body, clipped.loops, store));
   int64_t windows = 1;
   while (!parallel.empty() && parallel.back().extent.is_const()) {
     const Loop l = parallel.back();
@@ -206,6 +218,24 @@ loop::StmtPtr make_clipped_reduction(expr::Context& ctx, Reduction r, const Clip
     parallel.pop_back();
   }
   return st;
+}
+
+// What template *rows* makes of a kernel whose tasks are there already.
+Result<LoweredKernel> schedule_rows(const Problem& p, LoweredKernel k) {
+  Work work{std::move(k.function), {}, std::move(k.args)};
+  std::set<expr::TensorId> params;
+  for (const loop::Buffer& b : work.function.params) params.insert(b.id);
+  auto role_of = [&](const loop::Stmt& l) {
+    LoopRole role = LoopRole::Reduction;
+    loop::for_each(l.body[0], [&](const loop::Stmt& s) {
+      if (s.kind == loop::StmtKind::Store && params.count(s.buffer)) role = LoopRole::Spatial;
+    });
+    return role;
+  };
+  loop::for_each(work.function.body, [&](const loop::Stmt& s) {
+    if (s.kind == loop::StmtKind::For) work.loops[s.var] = role_of(s);
+  });
+  return schedule_kernel(p, kRows, std::move(work));
 }
 
 constexpr int64_t kRowsOfTask = 64, kCheapTerm = 4, kVectorsOfStretch = 16;
@@ -306,26 +336,24 @@ Result<LoweredKernel> lower_reduce_with(const Problem& p, const StageList& list,
       stmt = loop::make_alloc(sliding->halo_tile.buffer,
                               loop::make_block({fill_halo_tile(ctx, sliding->halo_tile, lanes), stmt}));
   } else {
-    Reduction r{t.combiner, t.accumulate, body, reduce, !reduce.empty(), lanes};
     auto store_here = [&](Scalar v) { return store({}, v); };
-    if (auto clipped = clip_reduction(ctx, t.combiner, t.accumulate, body, reduce)) {
-      stmt = make_clipped_reduction(ctx, r, *clipped, parallel, store_here);
-    } else if (!is_arg(t.combiner)) {
-      stmt = make_reduction(ctx, r, store_here);
-    } else {
-      r.accumulate = body->dtype;
-      r.lanes = lanes_for(p.target, {body});
-      r.registers = p.target.vector_registers;
+    if (is_arg(t.combiner)) {
+      const Reduction r{t.combiner, body, reduce, lanes_for(p.target, {body}), p.target.vector_registers};
       ArgKernel arg = make_arg_kernel(ctx, r, outer, store);
       parallel = std::move(arg.parallel);
       stmt = std::move(arg.task);
+    } else if (auto clipped = clip_reduction(ctx, t.combiner, t.accumulate, body, reduce)) {
+      stmt = make_clipped_reduction(ctx, t, *clipped, parallel, store_here);
+    } else {
+      stmt = make_total(ctx, t, body, reduce, store_here);
     }
   }
   LoweredKernel k;
-  k.tasks = product_of(ctx, parallel);
-  k.work = product_of(ctx, n.nest.loops) * (cost_of(body) + 1);
   k.function = builder.finish(wrap_loops(parallel, loop::ForKind::Parallel, stmt));
   k.args = signature.take_args();
+  k.tasks = product_of(ctx, parallel);
+  if (!along_output) k = TRY(schedule_rows(p, std::move(k)));
+  k.work = product_of(ctx, n.nest.loops) * (cost_of(body) + 1);
   return k;
 }
 

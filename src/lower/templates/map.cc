@@ -64,11 +64,7 @@ class MapSchedule {
   }
 
  private:
-  std::string fresh(const std::string& base) const {
-    std::string name = base;
-    for (int k = 2; s_.has_loop(name); ++k) name = base + std::to_string(k);
-    return name;
-  }
+  std::string fresh(const std::string& base) const { return fresh_name(s_, base); }
   std::string take_last() {
     std::string last = parallel_.back();
     parallel_.pop_back();
@@ -123,7 +119,6 @@ class MapSchedule {
   }
 
   Status vectorize() {
-    // A loop whose length cannot be proved to be none below 0 stays as it is.
     const auto rest = point_[Halving] != 0 ? schedule::Rest::Halving : schedule::Rest::Masked;
     (void)s_.vectorize(vector_, point_[Lanes], fresh("v"), fresh("l"), fresh("m"), rest);
     const bool chooses =

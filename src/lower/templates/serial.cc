@@ -37,7 +37,6 @@ Status apply(schedule::Schedule& s, const Point& point) {
   if (loops.empty() || point[0] == 1 || !stores_side_by_side(loops.back())) return ok();
   const Dim extent = loops.back()->extent;
   if (extent.is_const() && extent.const_value() <= kFewIterations) return ok();
-  // A loop whose length cannot be proved to be none below 0 stays as it is.
   (void)s.vectorize(s.loops().back().name, point[0], "v", "l", "t");
   return ok();
 }

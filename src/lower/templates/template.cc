@@ -24,6 +24,12 @@ std::vector<loop::StmtPtr> perfect_nest(const loop::Function& f) {
   return out;
 }
 
+std::string fresh_name(const schedule::Schedule& s, const std::string& base) {
+  std::string name = base;
+  for (int k = 2; s.has_loop(name) || s.has_buffer(name); ++k) name = base + std::to_string(k);
+  return name;
+}
+
 void collapse_nest(schedule::Schedule& s) {
   const size_t depth = perfect_nest(s.function()).size();
   for (size_t k = depth; k-- > 1;) {

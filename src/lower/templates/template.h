@@ -31,6 +31,11 @@ extern const Template kSerial;
 // Maps: a nest of independent iterations. (map.cc)
 extern const Template kMap;
 
+// Rows: reductions of the last axes with the elementwise work around them. (rows.cc)
+extern const Template kRows;
+
+// `base`, or with a number behind it where a loop or buffer already has that name.
+std::string fresh_name(const schedule::Schedule& s, const std::string& base);
 // The loops that hold nothing but each other, from the function's body on, outermost first.
 std::vector<loop::StmtPtr> perfect_nest(const loop::Function& f);
 // Merges neighbouring loops of the perfect nest where every offset allows it, from the innermost pair outwards.

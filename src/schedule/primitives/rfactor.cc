@@ -1,9 +1,10 @@
-// for o … { for i in C { y op= e(i) } }  ->  local t { t = identity, for o … { for i in C { t[i] op= e(i) } }, for v in C {
-// y op= t[v] } }: one running value an iteration of i, so that the iterations of i do not depend on each other.
+// for o … { for i in E { y op= e(i) } }  ->  local t { t = identity, for o … { for i in E { t[i mod C] op= e(i) } }, for v
+// in C { y op= t[v] } }: C running values, so that C iterations in a row do not depend on each other.
 #include <algorithm>
 
 #include "loop/lexer.h"
-#include "schedule/region.h"
+#include "schedule/dependence.h"
+#include "schedule/primitives/tail.h"
 
 namespace pliant::schedule {
 namespace {
@@ -22,11 +23,24 @@ std::optional<Scalar> identity_of(StoreKind k, DType t, expr::Context& ctx) {
   return std::nullopt;
 }
 
+// Whether the element that `update` changes is 0 before `outer` runs: the statement before it says so.
+bool starts_at_zero(const Edit& e, const StmtPtr& outer, const Stmt& update) {
+  const std::vector<StmtPtr> path = e.enclosing(outer);
+  const std::vector<StmtPtr> around = path.empty() ? std::vector<StmtPtr>{} : statements_of(path.back());
+  const auto at = std::find(around.begin(), around.end(), outer);
+  if (at == around.end() || at == around.begin()) return false;
+  const Stmt& before = **(at - 1);
+  return before.kind == StmtKind::Store && before.buffer == update.buffer && before.index == update.index &&
+         before.store_kind == StoreKind::Assign && before.value->kind == expr::ScalarKind::Const && before.value->bits == 0;
+}
+
 }  // namespace
 
-Status Schedule::rfactor(std::string_view lane, std::string_view at, std::string_view name, loop::Scope scope) {
-  Edit e(*this, trace_line({"rfactor", loop::quote_name(lane), "at", loop::quote_name(at), "->", loop::quote_name(name),
-                            scope_text(scope)}));
+Status Schedule::rfactor(std::string_view lane, int64_t lanes, std::string_view at, std::string_view name,
+                         loop::Scope scope) {
+  Edit e(*this, trace_line({"rfactor", loop::quote_name(lane), std::to_string(lanes), "at", loop::quote_name(at), "->",
+                            loop::quote_name(name), scope_text(scope)}));
+  if (lanes < 1 || lanes > kMostLanes) return e.refuse("there may be 1 to " + std::to_string(kMostLanes) + " lanes");
   StmtPtr inner = TRY(e.find_loop(lane)), outer = TRY(e.find_loop(at));
   auto path = e.enclosing(inner);
   if (inner != outer && std::find(path.begin(), path.end(), outer) == path.end())
@@ -51,21 +65,18 @@ Status Schedule::rfactor(std::string_view lane, std::string_view at, std::string
         return e.refuse("the element of %" + y.name + " that is updated depends on " + e.name_of(var));
   for (const Access& a : accesses_of(outer))
     if (a.buffer == y.id && !a.is_store) return e.refuse("loop " + std::string(at) + " reads %" + y.name);
-  Extents around = e.enclosing_loops(inner);
-  auto shape = shape_for({inner->extent}, around, e.ctx);
-  bool constant = shape && (*shape)[0].is_const();
-  if (!shape || scope == Scope::Param || (scope == Scope::Local && !constant))
-    return e.refuse("loop " + std::string(lane) + " has no known constant bound");
+  if (scope == Scope::Param) return e.refuse("parts of a param are no param");
+  if (starts_at_zero(e, outer, *store)) identity = expr::make_const(e.ctx, y.dtype, 0);
 
   Buffer part{.id = TRY(e.new_buffer(name)),
               .name = std::string(name),
               .dtype = y.dtype,
-              .shape = *shape,
+              .shape = {e.ctx.constant(lanes)},
               .strides = {},
               .scope = scope};
-  Dim size = part.shape[0], lane_index = e.ctx.symbol_dim(inner->var);
+  Dim size = part.shape[0], lane_index = expr::mod(e.ctx.symbol_dim(inner->var), lanes);
   auto over = [&](const char* what, const std::function<StmtPtr(Dim)>& body) {
-    Dim v = e.derived_index(part.name + what, size, highest_index(size, e.ctx));
+    Dim v = e.derived_index(part.name + what, size, lanes - 1);
     return loop::make_for(*v.as_symbol(), size, ForKind::Serial, body(v));
   };
   StmtPtr clear = over(".in", [&](Dim v) { return loop::make_store(part.id, {v}, *identity); });

@@ -21,17 +21,23 @@ Result<StmtPtr> masked_rest(Edit& e, const StmtPtr& old, Dim whole, Dim rest, in
   return rest.is_const() ? body : loop::make_if(expr::less(e.ctx.constant(0), rest), body);
 }
 
-Result<StmtPtr> halving_rest(Edit& e, const StmtPtr& old, Dim whole, int64_t lanes, std::string_view tail) {
+Result<StmtPtr> halving_rest(Edit& e, const StmtPtr& old, Dim all, int64_t lanes, std::string_view tail) {
   std::vector<StmtPtr> parts;
   for (int64_t width = lanes / 2; width > 0; width /= 2) {
-    const Dim extent = e.ctx.constant(width), left = expr::mod(old->extent, 2 * width);
+    const Dim extent = e.ctx.constant(width), left = expr::mod(all, 2 * width);
     const Dim t = parts.empty() ? TRY(e.new_index(tail, extent)) : e.derived_index(std::string(tail), extent);
-    StmtPtr body = whole.is_const(0) && parts.empty() ? old->body[0] : e.copy(old->body[0]);
-    body = e.substitute(body, {{old->var, expr::floordiv(old->extent, 2 * width) * (2 * width) + t}});
+    StmtPtr body = expr::floordiv(all, lanes).is_const(0) && parts.empty() ? old->body[0] : e.copy(old->body[0]);
+    body = e.substitute(body, {{old->var, expr::floordiv(all, 2 * width) * (2 * width) + t}});
     body = loop::make_for(*t.as_symbol(), extent, ForKind::Vector, body);
     parts.push_back(loop::make_if(expr::less_equal(extent, left), body));
   }
   return loop::make_block(std::move(parts));
+}
+
+Status check_vectors(const Edit& e, const StmtPtr& s) {
+  if (s->kind == StmtKind::For && s->for_kind == ForKind::Vector) return check_independent(e, s, true);
+  for (const StmtPtr& child : s->body) TRY(check_vectors(e, child));
+  return ok();
 }
 
 }  // namespace
@@ -51,9 +57,10 @@ Status Schedule::vectorize(std::string_view name, int64_t lanes, std::string_vie
   if (lanes < 1 || lanes > kMostLanes) return e.refuse("there may be 1 to " + std::to_string(kMostLanes) + " lanes");
   if (kind == Rest::Halving && (lanes & (lanes - 1)) != 0) return e.refuse("the lanes are not a power of two");
   if (old->for_kind != ForKind::Serial) return e.refuse("loop " + std::string(name) + " is " + loop::name_of(old->for_kind));
-  if (!e.is_size(old->extent)) return e.refuse("the extent of loop " + std::string(name) + " may be negative");
-  TRY(check_independent(e, old, true));
-  const Dim whole = expr::floordiv(old->extent, lanes), rest = expr::mod(old->extent, lanes);
+  // Of a loop that only few iterations in a row are independent of, each vector is looked at.
+  const bool all = check_independent(e, old, true).ok();
+  const Dim extent = e.is_size(old->extent) ? old->extent : expr::max(e.ctx.constant(0), old->extent);
+  const Dim whole = expr::floordiv(extent, lanes), rest = expr::mod(extent, lanes);
   std::vector<StmtPtr> parts;
   if (!whole.is_const(0)) {
     const Dim v = TRY(e.new_index(outer, whole)), l = TRY(e.new_index(lane, e.ctx.constant(lanes)));
@@ -63,10 +70,12 @@ Status Schedule::vectorize(std::string_view name, int64_t lanes, std::string_vie
   }
   if (!rest.is_const(0)) {
     const bool halves = kind == Rest::Halving && !rest.is_const() && lanes > 1;
-    parts.push_back(halves ? TRY(halving_rest(e, old, whole, lanes, tail))
+    parts.push_back(halves ? TRY(halving_rest(e, old, extent, lanes, tail))
                            : TRY(masked_rest(e, old, whole, rest, lanes, tail)));
   }
-  e.replace(old, loop::make_block(std::move(parts)));
+  const StmtPtr now = loop::make_block(std::move(parts));
+  if (!all) TRY(check_vectors(e, now));
+  e.replace(old, now);
   return e.commit();
 }
 

@@ -1,0 +1,210 @@
+// One loop over rows around all nests: what passes between them is in registers or in a row of scratch memory. Along a row
+// maps and running values are vectors.
+#include <algorithm>
+#include <climits>
+
+#include "loop/walk.h"
+#include "lower/reduction/long_sum.h"
+#include "lower/templates/template.h"
+
+namespace pliant::lower {
+
+namespace {
+
+enum : size_t { Bytes, Vectors, Searches };
+
+const loop::Stmt& below_allocs(const loop::StmtPtr& s) { return s->alloc ? below_allocs(s->body[0]) : *s; }
+
+// The nests that are to run row by row, each as the loops that hold nothing but each other.
+std::vector<std::vector<loop::StmtPtr>> nests_of(const loop::Function& f) {
+  std::vector<std::vector<loop::StmtPtr>> out;
+  const loop::Stmt& body = below_allocs(f.body);
+  auto add = [&](loop::StmtPtr s) {
+    out.emplace_back();
+    for (; s->kind == loop::StmtKind::For; s = s->body[0]) out.back().push_back(s);
+  };
+  if (body.kind == loop::StmtKind::Block)
+    for (const loop::StmtPtr& s : body.body) add(s);
+  else
+    add(std::make_shared<const loop::Stmt>(body));
+  return out;
+}
+
+// How many loops are outside all that any nest does: those over rows.
+size_t rank_of(const std::vector<std::vector<loop::StmtPtr>>& nests) {
+  size_t rank = nests.empty() ? 0 : nests[0].size();
+  for (const auto& nest : nests) rank = std::min(rank, nest.size());
+  return rank;
+}
+
+std::optional<Space> match(const Work& work, const target::Target& target) {
+  const auto nests = nests_of(work.function);
+  const size_t rank = rank_of(nests);
+  for (const auto& nest : nests)
+    for (size_t k = 0; k < rank; ++k)
+      if (work.loops.at(nest[k]->var) != LoopRole::Spatial || !(nest[k]->extent == nests[0][k]->extent)) return std::nullopt;
+  const int64_t bytes = target.vector_bytes;
+  // As far as positions, which are wide, fit registers.
+  const int64_t searches = std::max<int64_t>(1, target.vector_registers / 16);
+  return Space{{"bytes of a vector", {bytes, bytes / 2, bytes * 2}},
+               {"vectors of a running value", {4, 2, 1, 8}},
+               {"vectors of a search", {searches, 2 * searches}}};
+}
+
+class RowsSchedule {
+ public:
+  RowsSchedule(schedule::Schedule& s, const Point& point) : s_(s), ctx_(s.ctx()), point_(point) {}
+
+  Status apply() {
+    TRY(merge_rows());
+    if (!rows_.empty()) {
+      TRY(keep_in_rows());
+      for (size_t k = rows_.size(); k-- > 1;) join(rows_, k);
+      keep_results();
+    }
+    std::vector<std::string> nests;
+    int lanes_outside = INT_MAX;  // depth of the vector loop around
+    const loop::Stmt* only = nullptr;
+    for (const schedule::LoopInfo& l : s_.loops()) {
+      const bool is_part = l.loop.get() == only;
+      only = l.loop->body[0].get();
+      if (l.depth <= lanes_outside) lanes_outside = l.kind == loop::ForKind::Vector ? l.depth : INT_MAX;
+      if (static_cast<size_t>(l.depth) >= rows_.size() && l.depth < lanes_outside && !is_part && !l.extent.is_const(1))
+        nests.push_back(l.name);
+    }
+    for (const std::string& head : nests) TRY(make_vectors(nest_of(head)));
+    // Tasks that are there already stay.
+    const bool has_tasks = !rows_.empty() && loop_named(rows_.front())->for_kind == loop::ForKind::Parallel;
+    for (const std::string& row : rows_)
+      if (!has_tasks && !loop_named(row)->extent.is_const(1)) TRY(s_.parallel(row));
+    return ok();
+  }
+
+ private:
+  std::string fresh(const std::string& base) const { return fresh_name(s_, base); }
+
+  // One nest of loops over rows.
+  Status merge_rows() {
+    std::vector<std::vector<std::string>> nests;
+    const size_t rank = rank_of(nests_of(s_.function()));
+    if (rank == 0) return ok();
+    for (const schedule::LoopInfo& l : s_.loops()) {
+      if (l.depth == 0) nests.emplace_back();
+      if (static_cast<size_t>(l.depth) < rank) nests.back().push_back(l.name);
+    }
+    rows_ = nests[0];
+    for (size_t n = 1; n < nests.size(); ++n)
+      for (size_t k = 0; k < rank; ++k) TRY(s_.merge(rows_[k], nests[n][k]));
+    return ok();
+  }
+
+  bool has_one_a_row(const loop::Buffer& b) const {
+    Dim rows = ctx_.constant(1);
+    for (const std::string& row : rows_) rows = rows * loop_named(row)->extent;
+    return product(ctx_, b.shape) == rows;
+  }
+
+  // Values of a row lie in registers, parts of rows in scratch memory of a row.
+  Status keep_in_rows() {
+    std::vector<loop::Buffer> all;
+    loop::for_each(s_.function().body, [&](const loop::Stmt& x) {
+      if (x.alloc && x.alloc->scope == loop::Scope::Scratch) all.push_back(*x.alloc);
+    });
+    for (const loop::Buffer& b : all)
+      TRY(s_.narrow(s_.name_of(b.id), rows_.back(), has_one_a_row(b) ? loop::Scope::Local : loop::Scope::Scratch));
+    return ok();
+  }
+
+  // Results of one element a row are computed in registers.
+  void keep_results() {
+    const std::vector<loop::Buffer> params = s_.function().params;
+    for (const loop::Buffer& b : params)
+      if (b.is_output && has_one_a_row(b))
+        (void)s_.cache_write(s_.name_of(b.id), rows_.back(), fresh("row"), loop::Scope::Local);
+  }
+
+  loop::StmtPtr loop_named(const std::string& name) const {
+    const std::vector<schedule::LoopInfo> loops = s_.loops();
+    return std::find_if(loops.begin(), loops.end(), [&](auto& l) { return l.name == name; })->loop;
+  }
+
+  // The loops that hold nothing but each other from loop `head` on.
+  std::vector<std::string> nest_of(const std::string& head) const {
+    std::vector<std::string> out;
+    const loop::Stmt* next = nullptr;
+    for (const schedule::LoopInfo& l : s_.loops()) {
+      if (l.name != head && l.loop.get() != next) continue;
+      out.push_back(l.name);
+      next = l.loop->body[0].get();
+    }
+    return out;
+  }
+
+  Status make_vectors(std::vector<std::string> loops) {
+    for (size_t k = loops.size(); k-- > 1;) join(loops, k);
+    const std::string inner = loops.back();
+    const loop::StmtPtr l = loop_named(inner);
+    loop::StmtPtr store = l->body[0];
+    while (store->kind == loop::StmtKind::If && store->body.size() == 1) store = store->body[0];
+    if (store->kind == loop::StmtKind::Block && loops.size() == 1) return search_in_vectors(*l, inner);
+    if (store->kind != loop::StmtKind::Store) return ok();
+    const int64_t lanes = lanes_for(point_[Bytes], {store->value});
+    if (store->store_kind == loop::StoreKind::Assign) {
+      (void)s_.vectorize(inner, lanes, fresh("v"), fresh("l"), fresh("t"));
+      return ok();
+    }
+    // What values of the run leave of several loops is little.
+    bool is_bound = false;
+    loop::for_each(s_.function().body, [&](const loop::Stmt& x) { is_bound = is_bound || x.kind == loop::StmtKind::Let; });
+    int64_t wide = lanes * (loops.size() > 1 && is_bound ? 1 : point_[Vectors]);
+    if (const auto upper = const_upper(ctx_, l->extent))
+      while (wide > 1 && wide / 2 >= *upper) wide /= 2;
+    const std::string part = fresh("part"), v = fresh("v");
+    if (!s_.rfactor(inner, wide, loops.front(), part, loop::Scope::Local).ok()) return ok();
+    TRY(s_.vectorize(part + ".in"));
+    TRY(s_.vectorize(part + ".out"));
+    TRY(s_.vectorize(inner, wide, v, fresh("l"), fresh("t")));
+    const std::string outermost = loops.size() > 1 ? loops.front() : v;
+    if (store->store_kind == loop::StoreKind::Add && s_.has_loop(outermost))
+      (void)s_.carry(part, outermost, kSumBlock, fresh("long"));
+    return ok();
+  }
+
+  // The position of a best value, where memory is read along the axis.
+  Status search_in_vectors(const loop::Stmt& l, const std::string& name) {
+    const loop::Stmt& best = *l.body[0]->body.back();
+    if (best.kind != loop::StmtKind::Store || best.value->kind != expr::ScalarKind::Select) return ok();
+    for (Scalar x : expr::loads_of(best.value))
+      for (size_t k = 0; k < x->index.size(); ++k) {
+        const auto step = stride_in(ctx_, x->index[k], l.var);
+        if (!step || !(step->is_const(0) || (step->is_const(1) && k + 1 == x->index.size()))) return ok();
+      }
+    int64_t lanes = lanes_for(point_[Bytes], {best.value->args[1]}) * point_[Searches];
+    if (const auto upper = const_upper(ctx_, l.extent))
+      while (lanes > 1 && lanes > *upper) lanes /= 2;
+    if (lanes > 1 && s_.rfactor_arg(name, lanes, fresh("best")).ok())
+      TRY(s_.vectorize(name, lanes, fresh("v"), fresh("l"), fresh("t")));
+    return ok();
+  }
+
+  // Loop k of `loops` and the one around it as one, where memory allows it.
+  void join(std::vector<std::string>& loops, size_t k) {
+    const std::string both = fresh("c");
+    if (!s_.collapse(loops[k - 1], loops[k], both).ok()) return;
+    loops[k - 1] = both;
+    loops.erase(loops.begin() + static_cast<std::ptrdiff_t>(k));
+  }
+
+  schedule::Schedule& s_;
+  expr::Context& ctx_;
+  const Point& point_;
+  std::vector<std::string> rows_;
+};
+
+Status apply(schedule::Schedule& s, const Point& point) { return RowsSchedule(s, point).apply(); }
+
+}  // namespace
+
+const Template kRows{"rows", match, apply};
+
+}  // namespace pliant::lower

@@ -1,0 +1,128 @@
+// for k in E { acc += e(k) }  ->  f64 t { t = acc, acc = 0, for b … { for k in the block b { acc += e(k) } t += acc, acc = 0
+// } acc = t } where E is longer than a block, so that rounding errors do not grow with the number of terms
+// (docs/adr/0009-numerics.md).
+#include <algorithm>
+
+#include "loop/lexer.h"
+#include "schedule/dependence.h"
+#include "schedule/primitives/tail.h"
+
+namespace pliant::schedule {
+namespace {
+
+class Carry {
+ public:
+  Carry(Edit& e, const Buffer& acc, Buffer totals, int64_t block)
+      : e_(e), acc_(acc), totals_(std::move(totals)), block_(e.ctx.constant(block)) {}
+
+  // Nothing but terms of sums happens in `s`.
+  bool only_adds(const StmtPtr& s) const {
+    bool adds = true, reads = false;
+    loop::for_each(s, [&](const Stmt& x) {
+      adds = adds && x.kind != StmtKind::Check && x.kind != StmtKind::While && x.kind != StmtKind::Alloc &&
+             (x.kind != StmtKind::Store || (x.buffer == acc_.id && x.store_kind == StoreKind::Add));
+    });
+    for (const Access& a : accesses_of(s)) reads = reads || (a.buffer == acc_.id && !a.is_store);
+    return adds && !reads;
+  }
+
+  // The most terms that an element gets while `s` runs once.
+  Dim terms(const StmtPtr& s) const {
+    if (s->kind == StmtKind::Store) return e_.ctx.constant(1);
+    Dim sum = e_.ctx.constant(0);
+    for (const StmtPtr& child : s->body) sum = sum + terms(child);
+    return s->kind == StmtKind::For && !is_lane(s) ? sum * s->extent : sum;
+  }
+
+  StmtPtr in_blocks(const StmtPtr& s) {
+    if (s->kind == StmtKind::Store || e_.ctx.proves_less_equal(terms(s), block_)) return s;
+    std::vector<StmtPtr> body;
+    for (const StmtPtr& child : s->body) body.push_back(in_blocks(child));
+    const StmtPtr now = loop::with_body(s, body);
+    if (s->kind != StmtKind::For || is_lane(s)) return now;
+    const Dim one = e_.ctx.constant(1), size = max(one, floordiv(block_, max(one, terms(s->body[0]))));
+    if (e_.ctx.proves_less_equal(s->extent, size)) return now;
+    const Dim count = expr::ceildiv(s->extent, size), b = e_.derived_index(e_.name_of(s->var) + ".b", count);
+    const Dim left = expr::min(size, s->extent - b * size), i = e_.rename(s->var, left);
+    const StmtPtr part = e_.substitute(now->body[0], {{s->var, b * size + i}});
+    return loop::make_for(
+        *b.as_symbol(), count, ForKind::Serial,
+        loop::make_block({loop::make_for(*i.as_symbol(), left, ForKind::Serial, part), take(StoreKind::Add)}));
+  }
+
+  StmtPtr around(const StmtPtr& blocks) {
+    const StmtPtr end = each([&](const std::vector<Dim>& at) {
+      const expr::Scalar total = expr::make_load(e_.ctx, totals_.id, DType::F64, at);
+      return loop::make_store(acc_.id, at, expr::make_cast(acc_.dtype, total));
+    });
+    return loop::make_block({take(StoreKind::Assign), blocks, end});
+  }
+
+  // `s` where it is known to have no more terms than a block.
+  StmtPtr short_of(const StmtPtr& s) const {
+    return loop::rewrite(s, [&](const StmtPtr& l) {
+      if (l->kind != StmtKind::For || is_lane(l) || l->extent.is_const()) return l;
+      return loop::make_for(l->var, expr::min(block_, l->extent), l->for_kind, l->body[0]);
+    });
+  }
+
+ private:
+  // Whether the iterations of a loop have elements of their own.
+  static bool is_lane(const StmtPtr& l) { return l->for_kind == ForKind::Vector || l->for_kind == ForKind::Unroll; }
+  // The elements go to their totals and start again.
+  StmtPtr take(StoreKind how) {
+    return each([&](const std::vector<Dim>& at) {
+      const expr::Scalar sum = expr::make_cast(DType::F64, expr::make_load(e_.ctx, acc_.id, acc_.dtype, at));
+      return loop::make_block({loop::make_store(totals_.id, at, sum, how),
+                               loop::make_store(acc_.id, at, expr::make_const(e_.ctx, acc_.dtype, 0))});
+    });
+  }
+  // For each element, in vectors along the last axis.
+  StmtPtr each(const std::function<StmtPtr(const std::vector<Dim>&)>& body) {
+    std::vector<Dim> at;
+    for (Dim d : acc_.shape) at.push_back(e_.derived_index(totals_.name + ".v", d));
+    StmtPtr s = body(at);
+    for (size_t k = at.size(); k-- > 0;)
+      s = loop::make_for(*at[k].as_symbol(), acc_.shape[k], k + 1 == at.size() ? ForKind::Vector : ForKind::Unroll, s);
+    return s;
+  }
+
+  Edit& e_;
+  const Buffer& acc_;
+  Buffer totals_;
+  Dim block_;
+};
+
+}  // namespace
+
+Status Schedule::carry(std::string_view buffer, std::string_view at, int64_t block, std::string_view name) {
+  Edit e(*this, trace_line({"carry", loop::quote_name(buffer), "at", loop::quote_name(at), std::to_string(block), "->",
+                            loop::quote_name(name)}));
+  const Buffer acc = TRY(e.find_buffer(buffer));
+  const StmtPtr home = TRY(e.find_loop(at));
+  if (block < 1) return e.refuse("a block has at least one term");
+  if (acc.dtype != DType::F32 && acc.dtype != DType::F64) return e.refuse("%" + acc.name + " holds no f32 or f64");
+  const bool fits = !acc.shape.empty() && std::all_of(acc.shape.begin(), acc.shape.end(), [](Dim d) {
+    return d.is_const() && d.const_value() > 0 && d.const_value() <= kMostLanes;
+  });
+  if (!fits) return e.refuse("%" + acc.name + " has no constant size of at most " + std::to_string(kMostLanes) + " lanes");
+  if (home->for_kind != ForKind::Serial) return e.refuse("loop " + std::string(at) + " is " + loop::name_of(home->for_kind));
+  Buffer totals{.id = TRY(e.new_buffer(name)),
+                .name = std::string(name),
+                .dtype = DType::F64,
+                .shape = acc.shape,
+                .strides = {},
+                .scope = acc.scope == Scope::Local ? Scope::Local : Scope::Scratch};
+  Carry carry(e, acc, totals, block);
+  if (!carry.only_adds(home)) return e.refuse("loop " + std::string(at) + " does more than to add to %" + acc.name);
+  const Dim most = e.ctx.constant(block), terms = carry.terms(home);
+  if (e.ctx.proves_less_equal(terms, most)) return e.refuse("no sum has more than " + std::to_string(block) + " terms");
+  StmtPtr few;
+  if (!e.ctx.proves_less(most, terms)) few = carry.short_of(e.copy(home));
+  StmtPtr now = carry.around(carry.in_blocks(home));
+  if (few) now = loop::make_if(expr::less(most, terms), now, few);
+  e.replace(home, loop::make_alloc(std::move(totals), now));
+  return e.commit();
+}
+
+}  // namespace pliant::schedule
