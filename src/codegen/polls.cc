@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "loop/walk.h"
+#include "machine/pages.h"
 
 namespace pliant::codegen {
 
@@ -68,9 +69,9 @@ double own_work(const Stmt& s) {
 // What a store costs that meets new pages, in operations: a huge page is half a turn. Below a small page, the bytes of many
 // iterations lie on one.
 double work_of_pages(int64_t bytes) {
-  constexpr int64_t kSmallPage = 4096;
-  if (bytes < kSmallPage) return 0;
-  return kOperationsOfOneTurn * static_cast<double>(std::min(bytes, kHugePage)) / static_cast<double>(kBytesOfOneTurn);
+  if (bytes < machine::kPage) return 0;
+  return kOperationsOfOneTurn * static_cast<double>(std::min(bytes, machine::kHugePage)) /
+         static_cast<double>(kBytesOfOneTurn);
 }
 
 class Placement {

@@ -12,9 +12,8 @@ namespace pliant::codegen {
 constexpr double kOperationsOfOneTurn = 1 << 17;
 
 // Bytes that the iterations of a turn may lie apart in a buffer that they write to: each step of a page may meet a new one,
-// and a page of kHugePage that nobody has used may take the system milliseconds to find.
+// and a huge one that nobody has used may take the system milliseconds to find.
 constexpr int64_t kBytesOfOneTurn = int64_t{4} << 20;
-constexpr int64_t kHugePage = int64_t{2} << 20;
 
 // How many iterations of a loop make a turn: the kernel looks at its stop flag after each. Where `stride` is set, which is
 // at least 1 and known where the loop begins, iterations write to places so many bytes apart, and a turn is also no more

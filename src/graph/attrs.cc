@@ -23,20 +23,6 @@ const T* typed(const Attrs& attrs, const std::string& name) {
   PLIANT_CHECK(t != nullptr) << "attribute " << name << " has kind " << v->index();
   return t;
 }
-// An empty list of one kind stands for an empty list of any kind: texts and models do not tell them apart.
-template <class T>
-std::vector<T> typed_list(const Attrs& attrs, const std::string& name, std::vector<T> fallback) {
-  const AttrValue* v = attrs.find(name);
-  if (v == nullptr) return fallback;
-  bool empty = std::visit(
-      [](const auto& x) {
-        if constexpr (requires { x.empty(); }) return x.empty();
-        return false;
-      },
-      *v);
-  if (empty && !std::holds_alternative<std::string>(*v)) return {};
-  return *typed<std::vector<T>>(attrs, name);
-}
 
 }  // namespace
 
@@ -49,6 +35,16 @@ bool equal(const AttrValue& a, const AttrValue& b) {
   return a == b;
 }
 
+bool is_empty_list(const AttrValue& v) {
+  return std::visit(
+      [](const auto& x) {
+        using T = std::decay_t<decltype(x)>;
+        if constexpr (requires { x.empty(); } && !std::is_same_v<T, std::string>) return x.empty();
+        return false;
+      },
+      v);
+}
+
 bool operator==(const Attrs& a, const Attrs& b) {
   return std::equal(a.map_.begin(), a.map_.end(), b.map_.begin(), b.map_.end(),
                     [](const auto& x, const auto& y) { return x.first == y.first && equal(x.second, y.second); });
@@ -58,27 +54,15 @@ const AttrValue* Attrs::find(const std::string& name) const {
   auto it = map_.find(name);
   return it == map_.end() ? nullptr : &it->second;
 }
-int64_t Attrs::int_or(const std::string& name, int64_t fallback) const {
-  const int64_t* v = typed<int64_t>(*this, name);
-  return v ? *v : fallback;
-}
-double Attrs::float_or(const std::string& name, double fallback) const {
-  const double* v = typed<double>(*this, name);
-  return v ? *v : fallback;
-}
-bool Attrs::bool_or(const std::string& name, bool fallback) const {
-  const bool* v = typed<bool>(*this, name);
-  return v ? *v : fallback;
-}
 std::string Attrs::string_or(const std::string& name, const std::string& fallback) const {
   const std::string* v = typed<std::string>(*this, name);
   return v ? *v : fallback;
 }
-std::vector<int64_t> Attrs::ints_or(const std::string& name, std::vector<int64_t> fallback) const {
-  return typed_list<int64_t>(*this, name, std::move(fallback));
-}
 std::vector<Dim> Attrs::dims_or(const std::string& name, std::vector<Dim> fallback) const {
-  return typed_list<Dim>(*this, name, std::move(fallback));
+  const AttrValue* v = find(name);
+  if (v == nullptr) return fallback;
+  if (is_empty_list(*v)) return {};
+  return *typed<std::vector<Dim>>(*this, name);
 }
 ConstantPtr Attrs::constant(const std::string& name) const {
   const ConstantPtr* v = typed<ConstantPtr>(*this, name);

@@ -75,7 +75,10 @@ std::string hash_of(const ConstantData& c);
 using AttrValue = std::variant<int64_t, double, bool, std::string, DType, std::vector<int64_t>, std::vector<double>,
                                std::vector<std::string>, Dim, std::vector<Dim>, ConstantPtr>;
 bool equal(const AttrValue& a, const AttrValue& b);
-// Sorted by name. `int_or` and its kin give the fallback when the attribute is absent; the wrong kind is a PLIANT_CHECK.
+// An empty list of one kind stands for an empty list of any kind: texts and models do not tell them apart.
+bool is_empty_list(const AttrValue& v);
+// Sorted by name. What an operator specifies is read through ops::attrs_of; `string_or` and `dims_or` give the fallback when
+// the attribute is absent; the wrong kind is a PLIANT_CHECK.
 class Attrs {
  public:
   Attrs() = default;
@@ -84,11 +87,7 @@ class Attrs {
   void set(const std::string& name, AttrValue v) { map_[name] = std::move(v); }
   void erase(const std::string& name) { map_.erase(name); }
   const AttrValue* find(const std::string& name) const;
-  int64_t int_or(const std::string& name, int64_t fallback) const;
-  double float_or(const std::string& name, double fallback) const;
-  bool bool_or(const std::string& name, bool fallback) const;
   std::string string_or(const std::string& name, const std::string& fallback) const;
-  std::vector<int64_t> ints_or(const std::string& name, std::vector<int64_t> fallback) const;
   std::vector<Dim> dims_or(const std::string& name, std::vector<Dim> fallback) const;
   ConstantPtr constant(const std::string& name) const;  // null when absent
   const std::map<std::string, AttrValue>& all() const { return map_; }

@@ -57,11 +57,12 @@ TEST(Attrs, EqualityLooksAtContentAndBits) {
 }
 
 TEST(Attrs, WrongKindIsABugAndAbsentIsTheFallback) {
-  Attrs attrs{{"axis", int64_t{2}}, {"empty", std::vector<int64_t>{}}};
-  EXPECT_EQ(attrs.int_or("axis", 0), 2);
-  EXPECT_EQ(attrs.int_or("other", 7), 7);
-  EXPECT_THROW(attrs.float_or("axis", 0), InternalError);
-  EXPECT_TRUE(attrs.ints_or("empty", {1}).empty());
+  expr::Context ctx;
+  Attrs attrs{{"axis", int64_t{2}}, {"mode", std::string("edge")}, {"empty", std::vector<int64_t>{}}};
+  EXPECT_EQ(attrs.string_or("mode", "wrap"), "edge");
+  EXPECT_EQ(attrs.string_or("other", "wrap"), "wrap");
+  EXPECT_THROW(attrs.string_or("axis", ""), InternalError);
+  EXPECT_TRUE(attrs.dims_or("empty", {ctx.constant(1)}).empty());
 }
 
 TEST(Text, EveryAttributeKindRoundTrips) {

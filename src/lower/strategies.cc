@@ -123,9 +123,6 @@ Strategy rewrite(std::string name, Find find) {
   return strategy(std::move(name), find,
                   [](const Problem&, const StageList&, const Rewritten& r) { return lower_rewritten(r); });
 }
-std::optional<bool> by_rows(const Problem& p, const StageList& list) {
-  return works_by_rows(p, list) ? std::optional(true) : std::nullopt;
-}
 
 }  // namespace
 
@@ -137,7 +134,7 @@ const std::vector<Strategy>& all_strategies() {
       rewrite("polyphase", rewrite_polyphase),
       strategy("contraction", find_contraction, lower_contraction),
       rewrite("separable", rewrite_separable),
-      strategy("rows", by_rows, [](const Problem& p, const StageList& list, bool) { return lower_rows(p, list); }),
+      strategy("rows", find_rows, lower_rows),
       strategy("reduction", find_reduction_with_epilogue, lower_reduction),
       {"stages", [](const Problem& p, const StageList& list) { return [&p, &list] { return lower_by_stages(p, list); }; }},
   };

@@ -44,20 +44,6 @@ AttrKind kind_of(const AttrValue& v) {
       v);
 }
 
-bool is_empty_list(const AttrValue& v) {
-  return std::visit(
-      [](const auto& x) {
-        using T = std::decay_t<decltype(x)>;
-        if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, graph::ConstantPtr>)
-          return false;
-        else if constexpr (requires { x.empty(); })
-          return x.empty();
-        else
-          return false;
-      },
-      v);
-}
-
 AttrValue empty_list(AttrKind k) {
   switch (k) {
     case AttrKind::Floats: return std::vector<double>{};
@@ -75,7 +61,7 @@ bool is_list(AttrKind k) {
 std::optional<AttrValue> coerce(const AttrValue& v, AttrKind want, expr::Context& ctx) {
   AttrKind have = kind_of(v);
   if (have == want) return v;
-  if (is_list(have) && is_list(want) && is_empty_list(v)) return empty_list(want);
+  if (is_list(have) && is_list(want) && graph::is_empty_list(v)) return empty_list(want);
   if (want == AttrKind::Dim && have == AttrKind::Int) return ctx.constant(std::get<int64_t>(v));
   if (want == AttrKind::Dims && have == AttrKind::Ints) {
     std::vector<Dim> dims;
@@ -108,9 +94,8 @@ const T& read(const AttrReader& r, const std::string& name) {
   PLIANT_CHECK(v != nullptr) << "attribute " << name << " is missing";
   const T* t = std::get_if<T>(v);
   if constexpr (requires(T x) { x.clear(); } && !std::is_same_v<T, std::string>) {
-    // An empty list of one kind stands for an empty list of any kind.
     static const T empty;
-    if (t == nullptr && is_empty_list(*v)) return empty;
+    if (t == nullptr && graph::is_empty_list(*v)) return empty;
   }
   PLIANT_CHECK(t != nullptr) << "attribute " << name << " is " << name_of(kind_of(*v));
   return *t;

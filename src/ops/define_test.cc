@@ -32,6 +32,19 @@ TEST(Attributes, NamesKindsAndDefaultsAreChecked) {
   EXPECT_EQ(first_id(infer(*find_op("math.add"), {}, x, 1, ctx, here()).error()), "input-count");
 }
 
+TEST(Attributes, NodesAreReadWithDefaults) {
+  const Node node{"array.gather", {}, {}, {}, {}, here()},
+      given{"array.gather", Attrs{{"axis", int64_t{2}}}, {}, {}, {}, here()};
+  EXPECT_EQ(attrs_of(node).as_int("axis"), 0);
+  EXPECT_EQ(attrs_of(given).as_int("axis"), 2);
+  EXPECT_THROW(attrs_of(given).as_float("axis"), InternalError);
+  EXPECT_THROW(attrs_of(given).as_int("perm"), InternalError);  // not an attribute of this operator
+  const Node absent{"array.transpose", {}, {}, {}, {}, here()},
+      empty{"array.transpose", Attrs{{"perm", std::vector<graph::Dim>{}}}, {}, {}, {}, here()};
+  EXPECT_THROW(attrs_of(absent).as_ints("perm"), InternalError);  // required
+  EXPECT_TRUE(attrs_of(empty).as_ints("perm").empty());
+}
+
 TEST(Attributes, PlainIntegersServeAsSizes) {
   expr::Context ctx;
   std::vector<graph::Type> x{make_tensor_type(DType::F32, {ctx.constant(6)})};

@@ -1,6 +1,8 @@
 // Reads the lines of a trace.
 #include <algorithm>
 #include <charconv>
+#include <functional>
+#include <tuple>
 
 #include "loop/parse_expr.h"
 #include "schedule/edit.h"
@@ -94,67 +96,53 @@ struct Verb {
   Status (*apply)(Schedule& s, Words& w);
 };
 
+// ---- what stands in a line: each reads its words and gives the arguments that they are
+
+struct Name {
+  static auto read(Words& w, expr::Context&) { return std::tuple{w.name()}; }
+};
+struct Names {
+  static auto read(Words& w, expr::Context&) { return std::tuple{w.names()}; }
+};
+struct Integer {
+  static auto read(Words& w, expr::Context&) { return std::tuple{w.integer()}; }
+};
+struct Integers {
+  static auto read(Words& w, expr::Context&) { return std::tuple{w.integers()}; }
+};
+struct Size {
+  static auto read(Words& w, expr::Context& ctx) { return std::tuple{w.size(ctx)}; }
+};
+struct MemoryScope {
+  static auto read(Words& w, expr::Context&) { return std::tuple{w.scope()}; }
+};
+struct At {
+  static std::tuple<> read(Words& w, expr::Context&) { return w.word("at"), std::tuple{}; }
+};
+struct Arrow {
+  static std::tuple<> read(Words& w, expr::Context&) { return w.arrow(), std::tuple{}; }
+};
+
+// The primitive on what stands in the line, which are its arguments in their order.
+template <auto primitive, class... Operands>
+Status apply(Schedule& s, Words& w) {
+  const std::tuple<decltype(Operands::read(w, s.ctx()))...> parts{
+      Operands::read(w, s.ctx())...};  // in braces: from left to right
+  TRY(w.finish());
+  const auto arguments = std::apply([](const auto&... part) { return std::tuple_cat(part...); }, parts);
+  return std::apply([&](const auto&... a) { return std::invoke(primitive, s, a...); }, arguments);
+}
+
+// ---- primitives of several forms
+
+constexpr Status (Schedule::*kSplit)(std::string_view, Dim, std::string_view, std::string_view) = &Schedule::split;
+
 template <class F>
 Status after(Words& w, F&& apply) {
   TRY(w.finish());
   return apply();
 }
 
-Status apply_split(Schedule& s, Words& w) {
-  auto l = w.name();
-  auto f = w.size(s.ctx());
-  w.arrow();
-  auto o = w.name(), i = w.name();
-  return after(w, [&] { return s.split(l, f, o, i); });
-}
-Status apply_split_even(Schedule& s, Words& w) {
-  auto l = w.name();
-  auto f = w.integer();
-  w.arrow();
-  auto o = w.name(), i = w.name();
-  return after(w, [&] { return s.split_even(l, f, o, i); });
-}
-Status apply_split_blocks(Schedule& s, Words& w) {
-  auto l = w.name();
-  auto most = w.size(s.ctx());
-  auto f = w.integer();
-  w.arrow();
-  auto o = w.name(), i = w.name();
-  return after(w, [&] { return s.split_blocks(l, most, f, o, i); });
-}
-Status apply_fuse(Schedule& s, Words& w) {
-  auto o = w.name(), i = w.name();
-  w.arrow();
-  auto f = w.name();
-  return after(w, [&] { return s.fuse(o, i, f); });
-}
-Status apply_reorder(Schedule& s, Words& w) {
-  auto l = w.names();
-  return after(w, [&] { return s.reorder(l); });
-}
-Status apply_fission(Schedule& s, Words& w) {
-  auto l = w.name();
-  return after(w, [&] { return s.fission(l); });
-}
-Status apply_transpose(Schedule& s, Words& w) {
-  auto k = w.name(), j = w.name();
-  auto n = w.integer();
-  return after(w, [&] { return s.transpose(k, j, n); });
-}
-Status apply_merge(Schedule& s, Words& w) {
-  auto a = w.name(), b = w.name();
-  return after(w, [&] { return s.merge(a, b); });
-}
-Status apply_collapse(Schedule& s, Words& w) {
-  auto o = w.name(), i = w.name();
-  w.arrow();
-  auto f = w.name();
-  return after(w, [&] { return s.collapse(o, i, f); });
-}
-Status apply_unroll(Schedule& s, Words& w) {
-  auto l = w.name();
-  return after(w, [&] { return s.unroll(l); });
-}
 Status apply_vectorize(Schedule& s, Words& w) {
   auto l = w.name();
   if (!w.has_more()) return after(w, [&] { return s.vectorize(l); });
@@ -163,30 +151,6 @@ Status apply_vectorize(Schedule& s, Words& w) {
   auto v = w.name(), i = w.name(), t = w.name();
   const Rest rest = w.accept("halving") ? Rest::Halving : Rest::Masked;
   return after(w, [&] { return s.vectorize(l, lanes, v, i, t, rest); });
-}
-Status apply_let(Schedule& s, Words& w) {
-  auto l = w.name();
-  w.word("at");
-  auto at = w.name();
-  w.arrow();
-  auto f = w.name(), n = w.name();
-  return after(w, [&] { return s.let(l, at, f, n); });
-}
-Status apply_branch(Schedule& s, Words& w) {
-  auto l = w.name();
-  return after(w, [&] { return s.branch(l); });
-}
-Status apply_tensorize(Schedule& s, Words& w) {
-  auto l = w.name(), i = w.name();
-  return after(w, [&] { return s.tensorize(l, i); });
-}
-Status apply_parallel(Schedule& s, Words& w) {
-  auto l = w.name();
-  return after(w, [&] { return s.parallel(l); });
-}
-Status apply_mask(Schedule& s, Words& w) {
-  auto l = w.name();
-  return after(w, [&] { return s.mask(l); });
 }
 Status apply_pad(Schedule& s, Words& w) {
   auto l = w.name();
@@ -224,118 +188,39 @@ Status apply_partition(Schedule& s, Words& w) {
   auto m = w.name(), t = w.name();
   return after(w, [&] { return s.partition(l, m, t); });
 }
-Status apply_cache_write(Schedule& s, Words& w) {
-  auto b = w.name();
-  w.word("at");
-  auto l = w.name();
-  w.arrow();
-  auto n = w.name();
-  auto scope = w.scope();
-  return after(w, [&] { return s.cache_write(b, l, n, scope); });
-}
-Status apply_cache_read(Schedule& s, Words& w) {
-  auto b = w.name();
-  w.word("at");
-  auto l = w.name();
-  w.arrow();
-  auto n = w.name();
-  auto scope = w.scope();
-  auto order = w.integers();
-  return after(w, [&] { return s.cache_read(b, l, n, scope, order); });
-}
-Status apply_repack(Schedule& s, Words& w) {
-  auto b = w.name();
-  auto d = w.integer(), f = w.integer();
-  auto order = w.integers();
-  w.arrow();
-  auto n = w.name();
-  return after(w, [&] { return s.repack(b, d, f, order, n); });
-}
-Status apply_rfactor(Schedule& s, Words& w) {
-  auto i = w.name();
-  auto lanes = w.integer();
-  w.word("at");
-  auto o = w.name();
-  w.arrow();
-  auto n = w.name();
-  auto scope = w.scope();
-  return after(w, [&] { return s.rfactor(i, lanes, o, n, scope); });
-}
-Status apply_inline(Schedule& s, Words& w) {
-  auto b = w.name();
-  return after(w, [&] { return s.inline_buffer(b); });
-}
-Status apply_compute_at(Schedule& s, Words& w) {
-  auto b = w.name();
-  w.word("at");
-  auto l = w.name();
-  return after(w, [&] { return s.compute_at(b, l); });
-}
-Status apply_expand(Schedule& s, Words& w) {
-  auto b = w.name();
-  w.word("at");
-  auto l = w.name();
-  return after(w, [&] { return s.expand(b, l); });
-}
-Status apply_rfactor_arg(Schedule& s, Words& w) {
-  auto k = w.name();
-  auto lanes = w.integer();
-  w.arrow();
-  auto n = w.name();
-  return after(w, [&] { return s.rfactor_arg(k, lanes, n); });
-}
-Status apply_carry(Schedule& s, Words& w) {
-  auto b = w.name();
-  w.word("at");
-  auto l = w.name();
-  auto block = w.integer();
-  w.arrow();
-  auto n = w.name();
-  return after(w, [&] { return s.carry(b, l, block, n); });
-}
-Status apply_narrow(Schedule& s, Words& w) {
-  auto b = w.name();
-  w.word("at");
-  auto l = w.name();
-  auto scope = w.scope();
-  return after(w, [&] { return s.narrow(b, l, scope); });
-}
-Status apply_bind(Schedule& s, Words& w) {
-  auto b = w.name();
-  auto scope = w.scope();
-  return after(w, [&] { return s.bind(b, scope); });
-}
 
-constexpr Verb kVerbs[] = {{"split", apply_split},
-                           {"split_even", apply_split_even},
-                           {"split_blocks", apply_split_blocks},
-                           {"fuse", apply_fuse},
-                           {"collapse", apply_collapse},
-                           {"reorder", apply_reorder},
-                           {"fission", apply_fission},
-                           {"transpose", apply_transpose},
-                           {"merge", apply_merge},
-                           {"let", apply_let},
-                           {"branch", apply_branch},
-                           {"rfactor", apply_rfactor},
-                           {"rfactor_arg", apply_rfactor_arg},
-                           {"carry", apply_carry},
-                           {"unroll", apply_unroll},
-                           {"vectorize", apply_vectorize},
-                           {"parallel", apply_parallel},
-                           {"tensorize", apply_tensorize},
-                           {"mask", apply_mask},
-                           {"pad", apply_pad},
-                           {"specialize", apply_specialize},
-                           {"partition", apply_partition},
-                           {"cache_write", apply_cache_write},
-                           {"cache_read", apply_cache_read},
-                           {"repack", apply_repack},
-                           {"inline", apply_inline},
-                           {"compute_at", apply_compute_at},
-                           {"expand", apply_expand},
-                           {"narrow", apply_narrow},
-                           {"bind", apply_bind}};
+constexpr Verb kVerbs[] = {
+    {"split", apply<kSplit, Name, Size, Arrow, Name, Name>},
+    {"split_even", apply<&Schedule::split_even, Name, Integer, Arrow, Name, Name>},
+    {"split_blocks", apply<&Schedule::split_blocks, Name, Size, Integer, Arrow, Name, Name>},
+    {"fuse", apply<&Schedule::fuse, Name, Name, Arrow, Name>},
+    {"collapse", apply<&Schedule::collapse, Name, Name, Arrow, Name>},
+    {"reorder", apply<&Schedule::reorder, Names>},
+    {"fission", apply<&Schedule::fission, Name>},
+    {"transpose", apply<&Schedule::transpose, Name, Name, Integer>},
+    {"merge", apply<&Schedule::merge, Name, Name>},
+    {"let", apply<&Schedule::let, Name, At, Name, Arrow, Name, Name>},
+    {"branch", apply<&Schedule::branch, Name>},
+    {"rfactor", apply<&Schedule::rfactor, Name, Integer, At, Name, Arrow, Name, MemoryScope>},
+    {"rfactor_arg", apply<&Schedule::rfactor_arg, Name, Integer, Arrow, Name>},
+    {"carry", apply<&Schedule::carry, Name, At, Name, Integer, Arrow, Name>},
+    {"unroll", apply<&Schedule::unroll, Name>},
+    {"vectorize", apply_vectorize},
+    {"parallel", apply<&Schedule::parallel, Name>},
+    {"tensorize", apply<&Schedule::tensorize, Name, Name>},
+    {"mask", apply<&Schedule::mask, Name>},
+    {"pad", apply_pad},
+    {"specialize", apply_specialize},
+    {"partition", apply_partition},
+    {"cache_write", apply<&Schedule::cache_write, Name, At, Name, Arrow, Name, MemoryScope>},
+    {"cache_read", apply<&Schedule::cache_read, Name, At, Name, Arrow, Name, MemoryScope, Integers>},
+    {"repack", apply<&Schedule::repack, Name, Integer, Integer, Integers, Arrow, Name>},
+    {"inline", apply<&Schedule::inline_buffer, Name>},
+    {"compute_at", apply<&Schedule::compute_at, Name, At, Name>},
+    {"expand", apply<&Schedule::expand, Name, At, Name>},
+    {"narrow", apply<&Schedule::narrow, Name, At, Name, MemoryScope>},
+    {"bind", apply<&Schedule::bind, Name, MemoryScope>},
+};
 
 }  // namespace
 

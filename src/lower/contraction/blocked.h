@@ -6,7 +6,7 @@
 namespace pliant::lower {
 
 bool can_block(expr::Context& ctx, const Factors& f);
-// Where there are at least `least_rows`.
+// The kernel runs where there are at least `least_rows`.
 Result<LoweredKernel> lower_blocked(const Problem& p, const StageList& list, const te::TensorDef& sum,
                                     const std::vector<te::Tensor>& outputs, const Factors& f, Dim least_rows,
                                     const Temporaries& temporaries);

@@ -17,7 +17,7 @@ Dim most_skinny_rows(expr::Context& ctx, const target::Target& target, const Fac
 // Whether `lower_skinny_gemm` can do it: b runs in memory, and a alongside where b runs along the reduction; every row is of
 // one matrix.
 bool fits_skinny_gemm(expr::Context& ctx, const Factors& f);
-// For up to most_skinny_rows() rows.
+// The kernel runs where there are 1 to most_skinny_rows() rows.
 Result<LoweredKernel> lower_skinny_gemm(const Problem& p, const StageList& list, const te::TensorDef& sum,
                                         const std::vector<te::Tensor>& outputs, const Factors& f,
                                         const Temporaries& temporaries);

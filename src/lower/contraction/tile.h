@@ -7,7 +7,7 @@ namespace pliant::lower {
 
 // Parallel blocks of rows and panels of columns; in each, tiles of at most Target::tile_rows rows by one panel whose sums
 // stay in registers while the reduction runs; every tile height is generated and rows are split evenly, so that no row count
-// is special. Where there are at least `least_rows`.
+// is special. The kernel runs where there are at least `least_rows`.
 Result<LoweredKernel> lower_tiles(const Problem& p, const StageList& list, const te::TensorDef& sum,
                                   const std::vector<te::Tensor>& outputs, const Factors& f, Operand operand, Dim least_rows,
                                   const Temporaries& temporaries);

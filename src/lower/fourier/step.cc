@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "machine/pages.h"
+
 namespace pliant::lower {
 
 using loop::ForKind;
@@ -116,8 +118,7 @@ Complex FourierSteps::table(Dim first, Dim plane, Dim element) const {
 }
 
 StmtPtr FourierSteps::meet_pages() const {
-  constexpr int64_t kHugePage = int64_t{2} << 20;
-  const int64_t elements = kHugePage / byte_size(work_);
+  const int64_t elements = machine::kHugePage / byte_size(work_);
   const Dim pages = expr::floordiv(plan(PlanField::Size) * 4, elements), page = ctx_.index_symbol("page", pages);
   if (pages.is_const(0)) return loop::make_block({});
   return loop::make_for(*page.as_symbol(), pages, ForKind::Serial,

@@ -39,10 +39,11 @@ bool reads_own_row(const Stage& s, const std::map<expr::TensorId, const Stage*>&
 
 }  // namespace
 
-bool works_by_rows(const Problem& p, const StageList& list) {
-  if (list.stages.size() == 1 && is_arg(list.stages[0].tensor->combiner)) return false;  // short rows go side by side there
+std::optional<size_t> find_rows(const Problem& p, const StageList& list) {
+  if (list.stages.size() == 1 && is_arg(list.stages[0].tensor->combiner))
+    return std::nullopt;  // short rows go side by side there
   auto rank = row_rank(list);
-  if (!rank) return false;
+  if (!rank) return std::nullopt;
   std::vector<Dim> prefix;
   for (const Stage& s : list.stages)
     if (s.tensor->kind == Kind::Reduce && trimmed_rank(s.tensor->shape) == *rank)
@@ -50,19 +51,19 @@ bool works_by_rows(const Problem& p, const StageList& list) {
   std::map<expr::TensorId, const Stage*> stages;
   for (const Stage& s : list.stages) stages[s.tensor->id] = &s;
   for (const Stage& s : list.stages) {
-    if (s.tensor->kind != Kind::Map && s.tensor->kind != Kind::Reduce) return false;
-    if (!has_prefix(s.tensor->shape, prefix) || !reads_own_row(s, stages, *rank, p.ctx)) return false;
+    if (s.tensor->kind != Kind::Map && s.tensor->kind != Kind::Reduce) return std::nullopt;
+    if (!has_prefix(s.tensor->shape, prefix) || !reads_own_row(s, stages, *rank, p.ctx)) return std::nullopt;
     if (s.tensor->kind != Kind::Reduce) continue;
-    if (trimmed_rank(s.tensor->shape) != *rank || s.tensor->reduce_index.empty()) return false;
-    if (is_short_window(p.ctx, s)) return false;
+    if (trimmed_rank(s.tensor->shape) != *rank || s.tensor->reduce_index.empty()) return std::nullopt;
+    if (is_short_window(p.ctx, s)) return std::nullopt;
     // Along a row the reduction must run over memory, not across it.
     Scalar flat = flatten_loads(p.ctx, s.body, list.shapes);
     for (Scalar l : expr::loads_of(flat)) {
       auto stride = stride_in(p.ctx, l->index[0], s.tensor->reduce_index.back());
-      if (!stride || !(stride->is_const(0) || stride->is_const(1))) return false;
+      if (!stride || !(stride->is_const(0) || stride->is_const(1))) return std::nullopt;
     }
   }
-  return true;
+  return rank;
 }
 
 namespace {
@@ -76,10 +77,9 @@ loop::StmtPtr as_one_row(expr::Context& ctx, const loop::StmtPtr& s) {
 
 }  // namespace
 
-Result<LoweredNode> lower_rows(const Problem& p, const StageList& list) {
+Result<LoweredNode> lower_rows(const Problem& p, const StageList& list, size_t rank) {
   expr::Context& ctx = p.ctx;
   std::vector<const Stage*> stages;
-  const size_t rank = *row_rank(list);
   Dim work = ctx.constant(0);
   for (const Stage& s : list.stages) {
     stages.push_back(&s);

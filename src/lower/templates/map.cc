@@ -21,7 +21,7 @@ std::vector<Scalar> values_of(const loop::StmtPtr& body) {
 }
 
 std::optional<Space> match(const Work& work, const target::Target& target) {
-  const std::vector<loop::StmtPtr> loops = perfect_nest(work.function);
+  const std::vector<loop::StmtPtr> loops = perfect_nest(work.function.body);
   if (loops.empty()) return std::nullopt;
   for (const loop::StmtPtr& s : loops)
     if (work.loops.at(s->var) != LoopRole::Spatial) return std::nullopt;
@@ -46,7 +46,7 @@ std::optional<Space> match(const Work& work, const target::Target& target) {
 class MapSchedule {
  public:
   MapSchedule(schedule::Schedule& s, const Point& point) : s_(s), ctx_(s.ctx()), point_(point) {
-    const std::vector<loop::StmtPtr> nest = perfect_nest(s.function());
+    const std::vector<loop::StmtPtr> nest = perfect_nest(s.function().body);
     const loop::StmtPtr body = nest.back()->body[0];
     values_ = values_of(body);
     loop::for_each(body, [&](const loop::Stmt& x) { has_checks_ = has_checks_ || x.kind == loop::StmtKind::Check; });

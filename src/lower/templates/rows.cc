@@ -13,20 +13,14 @@ namespace {
 
 enum : size_t { Bytes, Vectors, Searches };
 
-const loop::Stmt& below_allocs(const loop::StmtPtr& s) { return s->alloc ? below_allocs(s->body[0]) : *s; }
+const loop::StmtPtr& below_allocs(const loop::StmtPtr& s) { return s->alloc ? below_allocs(s->body[0]) : s; }
 
 // The nests that are to run row by row, each as the loops that hold nothing but each other.
 std::vector<std::vector<loop::StmtPtr>> nests_of(const loop::Function& f) {
   std::vector<std::vector<loop::StmtPtr>> out;
-  const loop::Stmt& body = below_allocs(f.body);
-  auto add = [&](loop::StmtPtr s) {
-    out.emplace_back();
-    for (; s->kind == loop::StmtKind::For; s = s->body[0]) out.back().push_back(s);
-  };
-  if (body.kind == loop::StmtKind::Block)
-    for (const loop::StmtPtr& s : body.body) add(s);
-  else
-    add(std::make_shared<const loop::Stmt>(body));
+  const loop::StmtPtr& body = below_allocs(f.body);
+  if (body->kind != loop::StmtKind::Block) return {perfect_nest(body)};
+  for (const loop::StmtPtr& s : body->body) out.push_back(perfect_nest(s));
   return out;
 }
 

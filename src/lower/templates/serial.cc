@@ -25,7 +25,7 @@ bool stores_side_by_side(const loop::StmtPtr& inner) {
 }
 
 std::optional<Space> match(const Work& work, const target::Target& target) {
-  const std::vector<loop::StmtPtr> loops = perfect_nest(work.function);
+  const std::vector<loop::StmtPtr> loops = perfect_nest(work.function.body);
   const loop::StmtPtr body = loops.empty() ? work.function.body : loops.back()->body[0];
   if (body->kind != loop::StmtKind::Store && body->kind != loop::StmtKind::Check) return std::nullopt;
   return Space{{"lanes", {lanes_for(target, {body->value}), 1}}};
@@ -33,7 +33,7 @@ std::optional<Space> match(const Work& work, const target::Target& target) {
 
 Status apply(schedule::Schedule& s, const Point& point) {
   collapse_nest(s);
-  const std::vector<loop::StmtPtr> loops = perfect_nest(s.function());
+  const std::vector<loop::StmtPtr> loops = perfect_nest(s.function().body);
   if (loops.empty() || point[0] == 1 || !stores_side_by_side(loops.back())) return ok();
   const Dim extent = loops.back()->extent;
   if (extent.is_const() && extent.const_value() <= kFewIterations) return ok();

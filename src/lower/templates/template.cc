@@ -18,9 +18,9 @@ std::string derivation_of(const Template& t, const Space& space, const Point& po
 
 }  // namespace
 
-std::vector<loop::StmtPtr> perfect_nest(const loop::Function& f) {
+std::vector<loop::StmtPtr> perfect_nest(loop::StmtPtr s) {
   std::vector<loop::StmtPtr> out;
-  for (loop::StmtPtr s = f.body; s->kind == loop::StmtKind::For; s = s->body[0]) out.push_back(s);
+  for (; s->kind == loop::StmtKind::For; s = s->body[0]) out.push_back(s);
   return out;
 }
 
@@ -31,7 +31,7 @@ std::string fresh_name(const schedule::Schedule& s, const std::string& base) {
 }
 
 void collapse_nest(schedule::Schedule& s) {
-  const size_t depth = perfect_nest(s.function()).size();
+  const size_t depth = perfect_nest(s.function().body).size();
   for (size_t k = depth; k-- > 1;) {
     const std::vector<schedule::LoopInfo> loops = s.loops();
     (void)s.collapse(loops[k - 1].name, loops[k].name, "c" + std::to_string(k - 1));
@@ -52,7 +52,7 @@ Result<LoweredKernel> schedule_kernel(const Problem& p, const Template& t, Work 
   k.function = loop::flatten(s.function(), ctx);
   k.args = std::move(work.args);
   k.tasks = ctx.constant(1);
-  for (const loop::StmtPtr& l : perfect_nest(k.function))
+  for (const loop::StmtPtr& l : perfect_nest(k.function.body))
     if (l->for_kind == loop::ForKind::Parallel) k.tasks = k.tasks * l->extent;
   return k;
 }

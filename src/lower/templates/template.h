@@ -36,8 +36,8 @@ extern const Template kRows;
 
 // `base`, or with a number behind it where a loop or buffer already has that name.
 std::string fresh_name(const schedule::Schedule& s, const std::string& base);
-// The loops that hold nothing but each other, from the function's body on, outermost first.
-std::vector<loop::StmtPtr> perfect_nest(const loop::Function& f);
+// The loops that hold nothing but each other, from `s` on, outermost first.
+std::vector<loop::StmtPtr> perfect_nest(loop::StmtPtr s);
 // Merges neighbouring loops of the perfect nest where every offset allows it, from the innermost pair outwards.
 void collapse_nest(schedule::Schedule& s);
 

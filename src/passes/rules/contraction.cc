@@ -20,7 +20,7 @@ RuleResult transposed_operand(Rewriter& s, const Node& n) {
     if (rank < 2 || perm[rank - 2] != static_cast<int64_t>(rank) - 1) continue;
     std::swap(perm[rank - 2], perm[rank - 1]);
     Attrs attrs = n.attrs;
-    attrs.set(flag, !n.attrs.bool_or(flag, false));
+    attrs.set(flag, !ops::attrs_of(n).as_bool(flag));
     std::vector<ValueId> inputs = n.inputs;
     LocPtr loc = fused_loc({transpose, &n});
     // An identity that is left over goes by a rule of its own.

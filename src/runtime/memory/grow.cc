@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "machine/pages.h"
 #include "runtime/memory/memory.h"
 
 namespace pliant::runtime {
@@ -14,7 +15,7 @@ namespace {
 constexpr uint64_t kSmallest = 1024;
 // From this capacity on blocks are mappings of their own.
 constexpr uint64_t kMapped = 256u << 10;
-constexpr uint64_t kPage = 4096;
+constexpr uint64_t kPage = machine::kPage;
 
 void* map(uint64_t bytes) {
   void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -11,10 +11,12 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "machine/pages.h"
+
 namespace pliant::runtime {
 namespace {
 
-constexpr uint64_t kHugePage = 2u << 20;
+constexpr uint64_t kHugePage = machine::kHugePage;
 constexpr uint64_t kReservation = uint64_t{64} << 30;
 // Larger requests are refused before the kernel sees them, so that sums with them cannot wrap.
 constexpr uint64_t kAddressSpace = uint64_t{1} << 46;
@@ -92,7 +94,7 @@ pliant_status Mapping::read_file(int fd, uint64_t size, const char* path) {
 
 pliant_status Mapping::map_memory(uint64_t bytes) {
   const bool huge = bytes >= kHugePage;
-  const uint64_t total = round_up(bytes, 4096) + (huge ? kHugePage : 0);
+  const uint64_t total = round_up(bytes, uint64_t{machine::kPage}) + (huge ? kHugePage : 0);
   void* p = mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED) return fail(PLIANT_OUT_OF_MEMORY, "no memory for %" PRIu64 " bytes", bytes);
   base_ = static_cast<std::byte*>(p);
