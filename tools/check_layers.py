@@ -20,10 +20,11 @@ ALLOWED = {
     "schedule": ["target"],
     "codegen": ["loop", "target", "artifact"],
     "lower": ["ops", "schedule", "target"],
+    "partition": ["passes", "lower"],
     "host": ["loop", "artifact"],
     "bufferize": ["graph", "host", "lower", "codegen"],
     "emit": ["host", "artifact"],
-    "driver": ["frontend/onnx", "passes", "lower", "bufferize", "emit", "codegen", "artifact"],
+    "driver": ["frontend/onnx", "passes", "partition", "bufferize", "emit", "codegen", "artifact"],
     "runtime": ["artifact", "machine"],
 }
 

@@ -1,5 +1,5 @@
-// From the fused graph to the host IR: storage for every value, an integer slot for every size, and launches of the kernels
-// that lowering gives.
+// From the partitioned graph to the host IR: storage for every value, an integer slot for every size, and launches of the
+// kernels that lowering gives.
 #pragma once
 #include <functional>
 #include <string>
@@ -7,7 +7,7 @@
 
 #include "graph/graph.h"
 #include "host/host.h"
-#include "lower/lower.h"
+#include "lower/kernel.h"
 
 namespace pliant::bufferize {
 
@@ -19,11 +19,11 @@ struct Bufferized {
 };
 struct Options {
   lower::Options lower;
-  bool native_loops = true;  // one kernel for each loop that can be one; otherwise bytecode
   std::function<void(double)> progress;
-  std::function<void(const std::string&)> remark;  // what was done in a slower way, where and why
 };
-// The module's entry, and the functions that it calls.
-Result<Bufferized> bufferize(const graph::Module& module, const target::Target& target, const Options& options);
+// The entry of a partitioned module (partition/partition.h), and the functions that it calls. `lowered` has what lowering
+// gave of some of its kernels.
+Result<Bufferized> bufferize(const graph::Module& module, const target::Target& target, const Options& options,
+                             lower::LoweredKernels lowered = {});
 
 }  // namespace pliant::bufferize

@@ -18,18 +18,8 @@ Bufferizer::Bufferizer(const graph::Function& f, ModuleState& unit)
       target_(unit.target),
       options_(unit.options),
       slots_(unit.ctx),
-      storage_(f.values.size()),
-      uses_(f.values.size(), 0) {
+      storage_(f.values.size()) {
   constants_.by_value.resize(f.values.size());
-  auto count = [&](const std::vector<ValueId>& values) {
-    for (ValueId v : values)
-      if (v != kNoValue) ++uses_[v];
-  };
-  graph::for_each_node(f, [&](const Node& n) {
-    count(n.inputs);
-    for (const auto& region : n.regions) count(region->results);
-  });
-  count(f.results);
 }
 
 Status Bufferizer::run_entry() {

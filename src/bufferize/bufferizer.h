@@ -1,15 +1,15 @@
 // The state of one function of the module on its way to the host IR; its members lie in files by topic: bufferizer.cc
-// (inputs, epochs, storage), nodes.cc, chain.cc, if.cc, loop.cc, carried.cc, call.cc, library.cc, sequence.cc, results.cc.
+// (inputs, epochs, storage), nodes.cc, if.cc, loop.cc, carried.cc, call.cc, library.cc, sequence.cc, results.cc.
 #pragma once
 #include <algorithm>
 #include <map>
 #include <set>
-#include <span>
 #include <vector>
 
 #include "bufferize/bufferize.h"
 #include "bufferize/slots.h"
 #include "graph/control.h"
+#include "graph/kernel.h"
 #include "graph/list_type.h"
 #include "ops/op.h"
 
@@ -43,6 +43,7 @@ struct ModuleState {
   expr::Context& ctx;
   const target::Target& target;
   const Options& options;
+  lower::LoweredKernels lowered;
   Bufferized out;
   std::map<const graph::ConstantData*, uint32_t> constant_ids;
   std::vector<const graph::Function*> called;  // module.functions after the entry, those still to be done too
@@ -125,17 +126,12 @@ class Bufferizer {
   Status bufferize_library(const Node& n, const ops::OpDef& op);
   // Whether the runtime gives the value exactly its memory as an output of the model when its call knows the sizes.
   bool is_output_sized_by_call(ValueId v, const std::vector<expr::SymbolId>& found) const;
-  Status bufferize_kernels(const Node& n);
-  Status bufferize_lowered(const Node& n, lower::LoweredNode low);
+  Status bufferize_kernel(const Node& n);
   void add_derivation(const Node& n, const lower::LoweredNode& low);
-  // chain.cc: small nodes from `first` on as one kernel. How many these were; 0 where no chain begins there.
-  Result<size_t> bufferize_chain(const std::vector<Node>& nodes, size_t first);
-  bool is_small(const Node& n);
-  ValueId root_in(std::span<const Node> run, ValueId v) const;
-  std::vector<ValueId> used_after(std::span<const Node> run) const;
-  bool writes_over(std::span<const Node> run, const std::vector<ValueId>& outputs) const;
+  // Whether `v` is to lie where an input of the kernel is.
+  bool lies_over_input(const Node& n, ValueId v) const;
   void launch(const Node& n, std::vector<lower::LoweredKernel>& kernels, const std::vector<Storage>& temporaries);
-  uint32_t add_kernel(lower::LoweredKernel& k);
+  uint32_t add_kernel(lower::LoweredKernel& k, const std::string& backend);
   // Lets a kernel be given its sizes where others of its form have theirs in their code, so that these share it. The sizes
   // that its new symbols stand for.
   expr::DimMap share_code(loop::Function& f);
@@ -152,11 +148,6 @@ class Bufferizer {
   bool can_overwrite(const graph::LoopParts& loop, size_t k, bool through_loop) const;
   bool appends_inside(const graph::LoopParts& loop, size_t k) const;
   const Node* append_of(const graph::LoopParts& loop, size_t k) const;
-  struct BranchAppends {
-    std::vector<std::pair<const Node*, const graph::Region*>> concats;
-    std::vector<ValueId> merged;
-  };
-  bool appends_in_branches(const graph::Region& r, ValueId v, ValueId param, BranchAppends& found) const;
   void begin_carried(const Node& n, const graph::LoopParts& loop, LoopState& state);
   void begin_scans(const Node& n, const graph::LoopParts& loop, LoopState& state);
   void claim_places(const Node& n, const graph::LoopParts& loop, LoopState& state);
@@ -227,10 +218,7 @@ class Bufferizer {
   size_t waited_for_ = 0;
   bool waits_ = false;
   std::map<ValueId, uint32_t> lists_;
-  std::set<ValueId> shared_lists_;                     // params whose register is that of what they become
-  std::vector<uint32_t> uses_;                         // of each value, by nodes and results
-  std::map<const Node*, lower::LoweredNode> lowered_;  // nodes that a chain was tried with
-  std::set<const Node*> alone_;                        // nodes whose chain was not possible
+  std::set<ValueId> shared_lists_;  // params whose register is that of what they become
   uint32_t epoch_ = 0;
   // Code of earlier epochs than this runs also where what is being emitted does not: the branch or loop body around it.
   uint32_t first_epoch_ = 0;

@@ -43,27 +43,6 @@ const Node* Bufferizer::append_of(const graph::LoopParts& loop, size_t k) const 
   return append && append->at_end ? append->concat : nullptr;
 }
 
-// Whether value `v` of region `r` is `param`, or `param` with more behind it in some branches of a core.if and as it is in
-// the others. Collects the concats and the values that the core.ifs merge.
-bool Bufferizer::appends_in_branches(const graph::Region& r, ValueId v, ValueId param, BranchAppends& found) const {
-  v = ops::source_of(r, v);
-  if (v == param) return true;
-  for (const Node& n : r.nodes) {
-    const auto at = static_cast<size_t>(std::find(n.outputs.begin(), n.outputs.end(), v) - n.outputs.begin());
-    if (at == n.outputs.size()) continue;
-    if (auto append = ops::append_to(f_, r, param, v); append && append->at_end) {
-      found.concats.push_back({&n, &r});
-      return true;
-    }
-    if (n.op != "core.if") return false;
-    found.merged.push_back(v);
-    return std::all_of(n.regions.begin(), n.regions.end(), [&](const auto& branch) {
-      return graph::diverges(*branch) || appends_in_branches(*branch, branch->results[at], param, found);
-    });
-  }
-  return false;
-}
-
 // Whether the yield of `k` comes from a loop in the body that takes the param and does nothing but append to it.
 bool Bufferizer::appends_inside(const graph::LoopParts& loop, size_t k) const {
   const ValueId root = ops::source_of(*loop.body, loop.next(k));

@@ -79,8 +79,8 @@ void Bufferizer::claim_places(const Node& n, const graph::LoopParts& loop, LoopS
       if (can_overwrite(loop, k, false)) claim(body, loop.next(k), to);
       continue;
     }
-    BranchAppends appends;
-    if (!appends_in_branches(body, loop.next(k), body.params[k], appends)) continue;
+    ops::BranchAppends appends;
+    if (!ops::appends_in_branches(f_, body, loop.next(k), body.params[k], appends)) continue;
     for (ValueId v : appends.merged) continued_[v] = to;
     for (const auto& [concat, region] : appends.concats) {
       const bool reserved = all_known(f_.tensor_type(concat->outputs[0]));
@@ -223,12 +223,6 @@ void Bufferizer::finish_loop(const Node& n, const graph::LoopParts& loop, const 
 }
 
 Status Bufferizer::bufferize_loop(const Node& n) {
-  if (options_.native_loops) {
-    std::string reason;
-    if (auto low = TRY(lower::lower_loop(f_, n, constants_, ctx_, target_, options_.lower, &reason)))
-      return bufferize_lowered(n, std::move(*low));
-    if (options_.remark) options_.remark(describe(n.loc) + " runs as bytecode, not as one native function: " + reason);
-  }
   const graph::LoopParts loop = graph::loop_parts(n);
   const uint32_t outer_epoch = epoch_, outer_first = first_epoch_;
   LoopState state;

@@ -8,17 +8,12 @@
 namespace pliant::bufferize {
 
 Status Bufferizer::bufferize_nodes(const std::vector<Node>& nodes, const graph::Region* region) {
-  for (size_t done = 0; done < nodes.size();) {
+  for (size_t i = 0; i < nodes.size(); ++i) {
     poll_stop();
-    size_t count = TRY(bufferize_chain(nodes, done));
-    if (count == 0) {
-      TRY(bufferize_node(nodes[done]));
-      count = 1;
-    }
-    for (size_t i = done; i < done + count; ++i) drop_lists(nodes, i, region);
-    done += count;
+    TRY(bufferize_node(nodes[i]));
+    drop_lists(nodes, i, region);
     if (&nodes == &f_.nodes && options_.progress)
-      options_.progress(static_cast<double>(done) / static_cast<double>(nodes.size()));
+      options_.progress(static_cast<double>(i + 1) / static_cast<double>(nodes.size()));
   }
   return ok();
 }
@@ -39,19 +34,18 @@ Status Bufferizer::bufferize_node(const Node& n) {
     storage_[n.outputs[0]].offset = storage_[v].offset + view->byte_offset;
     return ok();
   }
-  if (n.op != "core.fused") {
-    if (n.op == "core.if") return bufferize_if(n);
-    if (n.op == "core.loop") return bufferize_loop(n);
-    if (n.op == "core.call") return bufferize_call(n);
-    if (n.op == "core.require") return bufferize_require(n);
-    if (n.op == "core.fail") return bufferize_fail(n);
-    if (bufferize_append(n)) return ok();
-    const ops::OpDef* op = ops::find_op(n.op);
-    PLIANT_CHECK(op) << "an unknown operator " << n.op << " at " << describe(n.loc);
-    if (!op->kernel.symbol.empty()) return bufferize_library(n, *op);
-    if (op->list.infer) return bufferize_list(n);
-  }
-  return bufferize_kernels(n);
+  if (graph::is_kernel(n)) return bufferize_kernel(n);
+  if (n.op == "core.if") return bufferize_if(n);
+  if (n.op == "core.loop") return bufferize_loop(n);
+  if (n.op == "core.call") return bufferize_call(n);
+  if (n.op == "core.require") return bufferize_require(n);
+  if (n.op == "core.fail") return bufferize_fail(n);
+  if (bufferize_append(n)) return ok();
+  const ops::OpDef* op = ops::find_op(n.op);
+  PLIANT_CHECK(op) << "an unknown operator " << n.op << " at " << describe(n.loc);
+  if (!op->kernel.symbol.empty()) return bufferize_library(n, *op);
+  PLIANT_CHECK(op->list.infer) << n.op << " is in no kernel, at " << describe(n.loc);
+  return bufferize_list(n);
 }
 
 Status Bufferizer::bufferize_read(const Node& n) {
@@ -68,8 +62,9 @@ Status Bufferizer::bufferize_read(const Node& n) {
 }
 
 // Equal kernels share their code in the image (codegen::fingerprint), not their names and messages.
-uint32_t Bufferizer::add_kernel(lower::LoweredKernel& k) {
+uint32_t Bufferizer::add_kernel(lower::LoweredKernel& k, const std::string& backend) {
   host::Kernel d;
+  d.backend = backend;
   d.name = k.function.name;
   for (const loop::Buffer& b : k.function.params) d.params.push_back({b.dtype, b.is_output});
   d.ints = loop::free_symbols(k.function);
@@ -96,12 +91,6 @@ expr::DimMap Bufferizer::share_code(loop::Function& f) {
   return expr::DimMap(outlined.sizes.begin(), outlined.sizes.end());
 }
 
-Status Bufferizer::bufferize_kernels(const Node& n) {
-  auto tried = lowered_.extract(&n);
-  if (!tried.empty()) return bufferize_lowered(n, std::move(tried.mapped()));
-  return bufferize_lowered(n, TRY(lower::lower_node(f_, n, constants_, ctx_, target_, options_.lower)));
-}
-
 void Bufferizer::add_derivation(const Node& n, const lower::LoweredNode& low) {
   std::string& text = unit_.out.derivations;
   text += "// " + describe(n.loc) + "\n// kernels:";
@@ -114,12 +103,22 @@ void Bufferizer::add_derivation(const Node& n, const lower::LoweredNode& low) {
   text += "\n";
 }
 
-Status Bufferizer::bufferize_lowered(const Node& n, lower::LoweredNode low) {
+// The nodes of a chain run one after another, so one may read where another has written: they need memory of their own.
+bool Bufferizer::lies_over_input(const Node& n, ValueId v) const {
+  const Storage* planned = place_planned_for(v);
+  return planned != nullptr && graph::kernel_form(n) == graph::KernelForm::Chain &&
+         std::any_of(n.inputs.begin(), n.inputs.end(), [&](ValueId in) { return storage_[in].same_memory(*planned); });
+}
+
+Status Bufferizer::bufferize_kernel(const Node& n) {
+  auto known = unit_.lowered.extract(n.regions[0].get());
+  lower::LoweredNode low =
+      known.empty() ? TRY(lower::lower_kernel(f_, n, constants_, ctx_, target_, options_.lower)) : std::move(known.mapped());
   if (options_.lower.derivations) add_derivation(n, low);
   std::vector<Storage> temporaries;
   for (const lower::Temporary& t : low.temporaries) temporaries.push_back(new_buffer(memory_of(t.dtype, t.shape)));
   for (ValueId v : n.outputs)
-    if (low.reads.empty() || all_known(f_.tensor_type(v))) define_value(v, true);
+    if (low.reads.empty() || all_known(f_.tensor_type(v))) define_value(v, !lies_over_input(n, v));
   launch(n, low.kernels, temporaries);
   if (low.reads.empty()) return ok();
   const uint32_t epoch = new_epoch();
@@ -163,7 +162,7 @@ void Bufferizer::launch(const Node& n, std::vector<lower::LoweredKernel>& kernel
       if (a.offset) s.offset = s.offset + a.offset * byte_size(k.function.params[i].dtype);
       c.args.push_back(arg_of(s));
     }
-    c.kernel = add_kernel(k);
+    c.kernel = add_kernel(k, n.attrs.string_or("backend", ""));
     add(std::move(launch));
   }
 }

@@ -64,30 +64,33 @@ Result<Built> build_program(const graph::Module& module, const target::Target& t
   auto progress = [&](const std::string& stage, double fraction) {
     if (options.progress) options.progress(stage, fraction);
   };
-  bufferize::Options bufferize_options;
-  bufferize_options.lower.opt_level = options.opt_level;
-  bufferize_options.lower.derivations = !options.dump_dir.empty();
-  bufferize_options.native_loops = options.native_loops;
   std::string remarks;
-  bufferize_options.remark = [&](const std::string& text) {
+  auto remark = [&](const std::string& text) {
     if (options.remark) options.remark(text);
     remarks += text + "\n";
   };
-  bufferize_options.progress = [&](double fraction) { progress("lowering", 0.1 + 0.4 * fraction); };
-  bufferize::Bufferized b = TRY(bufferize::bufferize(module, target, bufferize_options));
+  lower::Options lower_options;
+  lower_options.opt_level = options.opt_level;
+  lower_options.derivations = !options.dump_dir.empty();
+  partition::Partitioned kernels = TRY(run_partition(
+      module, target, options,
+      {lower_options, options.native_loops, [&](double fraction) { progress("lowering", 0.1 + 0.2 * fraction); }, remark}));
+  bufferize::Bufferized b = TRY(bufferize::bufferize(
+      kernels.module, target, {lower_options, [&](double fraction) { progress("lowering", 0.3 + 0.2 * fraction); }},
+      std::move(kernels.lowered)));
   TRY(dump(options.dump_dir, b, *module.ctx));
   if (!options.dump_dir.empty()) TRY(write_file(options.dump_dir + "/target.txt", target::describe(target) + "\n"));
   if (options.check_passes) check(b.module, *module.ctx);
   emit::Emitted e = TRY(emit::emit(b.module, module.source));
   progress("generating code", 0.5);
-  std::vector<codegen::KernelSource> kernels;
-  for (const host::Kernel& k : b.module.kernels) kernels.push_back({k.function.get(), k.ints});
+  std::vector<codegen::KernelSource> sources;
+  for (const host::Kernel& k : b.module.kernels) sources.push_back({k.function.get(), k.ints});
   codegen::Options code;
   code.opt_level = options.opt_level;
   code.threads = allowed_threads(options.threads);
   code.dump_dir = options.dump_dir;
-  code.remark = bufferize_options.remark;
-  codegen::Compiled compiled = TRY(codegen::compile(kernels, e.shapes, *module.ctx, target, code));
+  code.remark = remark;
+  codegen::Compiled compiled = TRY(codegen::compile(sources, e.shapes, *module.ctx, target, code));
   if (!options.dump_dir.empty() && !remarks.empty()) TRY(write_file(options.dump_dir + "/remarks.txt", remarks));
   e.program.image = std::move(compiled.image);
   for (size_t i = 0; i < e.program.kernels.size(); ++i) e.program.kernels[i].code_offset = compiled.kernel_offsets[i];

@@ -37,10 +37,12 @@ std::vector<std::string> pass_names(int opt_level) {
   if (opt_level >= 2) {
     names.insert(names.end(), {
                                   "fold-batch-norm",  // before layout, which would move the constants that it folds
-                                  "simplify", "layout",
+                                  "simplify",
+                                  "layout",
                                   "fold-constants",  // constants that the layout transposed
-                                  "simplify", "cse", "dce",
-                                  "fuse",  // last: it hides nodes in regions
+                                  "simplify",
+                                  "cse",
+                                  "dce",
                               });
   }
   return names;
@@ -100,6 +102,25 @@ Result<graph::Module> run_passes(const graph::Module& module, const CompileOptio
   graph::Module out = module;
   for (size_t i = 0; i < out.functions.size(); ++i)
     out.functions[i] = TRY(run_on(out.functions[i], module, i == 0 ? "" : out.functions[i]->name + "-", options));
+  return out;
+}
+
+Result<partition::Partitioned> run_partition(const graph::Module& module, const target::Target& target,
+                                             const CompileOptions& options, const partition::Options& choices) {
+  partition::Partitioned out;
+  poll_stop();
+  try {
+    out = TRY(partition::partition(module, target, choices));
+  } catch (const InternalError& e) {
+    throw InternalError(std::string("in pass partition: ") + e.what());
+  }
+  const int number = static_cast<int>(pass_names(options.opt_level).size()) + 1;
+  for (size_t i = 0; i < out.module.functions.size(); ++i) {
+    const graph::Function& f = *out.module.functions[i];
+    if (out.module.functions[i] == module.functions[i]) continue;
+    TRY(dump(options.dump_dir, number, (i == 0 ? "" : f.name + "-") + "partition", f, *module.ctx));
+    if (options.check_passes) TRY(check(f, *module.ctx, "partition"));
+  }
   return out;
 }
 

@@ -1,5 +1,7 @@
 #include "graph/control.h"
 
+#include <algorithm>
+
 namespace pliant::graph {
 namespace {
 
@@ -88,6 +90,25 @@ Status check_require(const Node& n) {
   return ok();
 }
 
+Status check_kernel(const Node& n) {
+  TRY(check_regions(n, 1));
+  TRY(check_string(n, "backend"));
+  const Region& r = *n.regions[0];
+  if (std::count(n.inputs.begin(), n.inputs.end(), kNoValue) != 0) return bad_form("an input of core.kernel is absent");
+  if (r.params.size() != n.inputs.size())
+    return bad_form("core.kernel has " + std::to_string(n.inputs.size()) + " inputs but its region has " +
+                    std::to_string(r.params.size()) + " params");
+  if (r.results.size() != n.outputs.size())
+    return bad_form("core.kernel has " + std::to_string(n.outputs.size()) + " outputs but its region yields " +
+                    std::to_string(r.results.size()) + " values");
+  const AttrValue* symbols = n.attrs.find("symbols");
+  if (symbols == nullptr) return ok();
+  const auto* list = std::get_if<std::vector<Dim>>(symbols);
+  if (list == nullptr || std::any_of(list->begin(), list->end(), [](Dim d) { return !d || !d.as_symbol(); }))
+    return bad_form("core.kernel has an attribute symbols that is no list of symbols");
+  return ok();
+}
+
 Status check_fail(const Node& n) {
   TRY(check_regions(n, 0));
   if (!n.inputs.empty() || !n.outputs.empty()) return bad_form("core.fail has neither inputs nor outputs");
@@ -159,6 +180,7 @@ bool is_unconditional(const Function& f, const LoopParts& loop) {
 Status check_form(const Node& n) {
   if (n.op == "core.if") return check_if(n);
   if (n.op == "core.loop") return check_loop(n);
+  if (n.op == "core.kernel") return check_kernel(n);
   if (n.op == "core.require") return check_require(n);
   if (n.op == "core.fail") return check_fail(n);
   if (n.op == "core.call") {

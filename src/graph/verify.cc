@@ -3,6 +3,7 @@
 
 #include "artifact/file.h"
 #include "graph/control.h"
+#include "graph/kernel.h"
 #include "graph/visit.h"
 
 namespace pliant::graph {
@@ -12,7 +13,11 @@ namespace {
 class Verifier {
  public:
   Verifier(const Function& f, expr::Context& ctx)
-      : f_(f), ctx_(ctx), defined_(f.values.size(), false), in_scope_(f.values.size(), false) {}
+      : f_(f),
+        ctx_(ctx),
+        defined_(f.values.size(), false),
+        in_scope_(f.values.size(), false),
+        kernels_around_(f.values.size(), 0) {}
 
   Status run() {
     if (f_.default_values.size() != f_.params.size())
@@ -56,6 +61,8 @@ class Verifier {
       return report("bad-value", what + " is value " + std::to_string(v) + " of " + count(f_.values.size(), "value"));
     if (defined_[v]) report("defined-twice", value_text(v) + " is defined a second time as " + what);
     defined_[v] = in_scope_[v] = true;
+    scope_.push_back(v);
+    kernels_around_[v] = kernels_;
     const TensorType* t = f_.values[v].type.tensor();
     if (t != nullptr && t->shape.size() > artifact::kMaxRank)
       report("unsupported-shape", value_text(v) + " has " + std::to_string(t->shape.size()) + " axes, but at most " +
@@ -64,12 +71,18 @@ class Verifier {
   void use(ValueId v, const std::string& what) {
     if (v >= f_.values.size())
       return report("bad-value", what + " name value " + std::to_string(v) + " of " + count(f_.values.size(), "value"));
+    if (in_scope_[v] && kernels_around_[v] < kernels_)
+      return report("bad-form",
+                    value_text(v) + " is used in a core.kernel around which it is defined: it has to be an input");
     if (in_scope_[v]) return;
     report("used-before-defined", value_text(v) + (defined_[v] ? " is out of scope in " : " is not defined before ") + what);
   }
 
+  void learn(expr::SymbolId s) {
+    if (known_.insert(s).second) learned_.push_back(s);
+  }
   void learn(Dim d) {
-    for (expr::SymbolId s : expr::symbols_of(d)) known_.insert(s);
+    for (expr::SymbolId s : expr::symbols_of(d)) learn(s);
   }
   void require_known(Dim d, const std::string& what) {
     if (!d) return report("bad-dim", what + " has an empty dim");
@@ -85,7 +98,7 @@ class Verifier {
     }
     for (expr::SymbolId s : symbols_of(f_, ctx_)) {
       const expr::Origin& o = ctx_.info(s).origin;
-      if (o.kind == expr::Origin::Kind::InputValue && names.count(o.name)) known_.insert(s);
+      if (o.kind == expr::Origin::Kind::InputValue && names.count(o.name)) learn(s);
     }
   }
   // A size that is one symbol and comes from data is defined by the tensor that has it, if it is not known yet; sequences
@@ -96,7 +109,7 @@ class Verifier {
       std::optional<expr::SymbolId> s = d ? d.as_symbol() : std::nullopt;
       if (!s) return;
       auto kind = ctx_.info(*s).origin.kind;
-      if ((kind == expr::Origin::Kind::Data && is_tensor) || kind == expr::Origin::Kind::Anonymous) known_.insert(*s);
+      if ((kind == expr::Origin::Kind::Data && is_tensor) || kind == expr::Origin::Kind::Anonymous) learn(*s);
     });
     for_each_dim(t, [&](Dim d) {
       require_known(d, what);
@@ -134,8 +147,12 @@ class Verifier {
     if (n.op == "core.loop" && form.ok()) {
       check_loop(n);
     } else {
+      if (is_kernel(n)) ++kernels_;
       for (const auto& region : n.regions) check_region(n, region, {});
+      if (is_kernel(n)) --kernels_;
     }
+    if (is_kernel(n) && form.ok())
+      for (Dim d : n.attrs.dims_or("symbols", {})) learn(d);
     for (ValueId v : n.outputs) define(v, "an output of " + n.op);
     learn_values(n.outputs, "an output's type");
   }
@@ -146,6 +163,7 @@ class Verifier {
       if (c != nullptr) check_constant(*c, "attribute " + name);
       // The node defines these itself.
       if (n.op == "core.loop" && (name == "index" || name == "count")) continue;
+      if (is_kernel(n) && name == "symbols") continue;
       // What `core.read_dims` lists becomes known through it.
       if (n.op == "core.read_dims") {
         for_each_dim(value, [&](Dim d) {
@@ -167,15 +185,14 @@ class Verifier {
       report("defined-twice", "symbol " + ctx_.info(index).name + " is the index of an enclosing loop");
     check_region(n, n.regions[0], index);
     std::optional<expr::SymbolId> count = loop.count.as_symbol();
-    if (count && ctx_.info(*count).origin.kind == expr::Origin::Kind::Data) known_.insert(*count);
+    if (count && ctx_.info(*count).origin.kind == expr::Origin::Kind::Data) learn(*count);
     require_known(loop.count, "attribute count");
   }
 
   void check_region(const Node& n, const std::shared_ptr<const Region>& region, std::optional<expr::SymbolId> index) {
     if (!region) return report("bad-region", "a region is missing");
-    std::vector<bool> outer_scope = in_scope_;
-    std::unordered_set<expr::SymbolId> outer_symbols = known_;
-    if (index) known_.insert(*index);
+    const size_t outer_scope = scope_.size(), outer_symbols = learned_.size();
+    if (index) learn(*index);
     for (ValueId v : region->params) define(v, "a param of a region");
     learn_values(region->params, "a param of a region of " + n.op);
     check_nodes(region->nodes);
@@ -185,8 +202,8 @@ class Verifier {
       else
         use(v, "the results of a region");
     }
-    in_scope_ = std::move(outer_scope);
-    known_ = std::move(outer_symbols);
+    for (; scope_.size() > outer_scope; scope_.pop_back()) in_scope_[scope_.back()] = false;
+    for (; learned_.size() > outer_symbols; learned_.pop_back()) known_.erase(learned_.back());
   }
 
   void check_constant(const ConstantPtr& c, const std::string& what) {
@@ -220,7 +237,11 @@ class Verifier {
   const Function& f_;
   expr::Context& ctx_;
   std::vector<bool> defined_, in_scope_;
+  std::vector<ValueId> scope_;            // the values in scope, in the order of their definition
+  std::vector<uint32_t> kernels_around_;  // of each value: how many kernels it is defined in
+  uint32_t kernels_ = 0;
   std::unordered_set<expr::SymbolId> known_;
+  std::vector<expr::SymbolId> learned_;  // those of `known_`, in order
   const Node* node_ = nullptr;
   Error error_;
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "graph/kernel.h"
+
 namespace pliant::lower {
 
 namespace {
@@ -20,7 +22,7 @@ bool checks_are_stages(const ops::Defined& d) {
 }
 
 LocPtr location_of_check(const graph::Function& f, const graph::Node& node, size_t k, expr::Context& ctx) {
-  if (node.op != "core.fused") return node.loc;
+  if (!graph::is_kernel(node)) return node.loc;
   for (const graph::Node& n : node.regions[0]->nodes) {
     te::Builder builder(ctx);
     const Result<ops::Defined> d = ops::define(f, n, builder);

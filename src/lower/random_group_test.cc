@@ -125,7 +125,8 @@ class Group {
     if (pick(3) == 0 && values_.size() > params_.size() + 1) yields.push_back(values_[values_.size() - 2]);
     std::vector<graph::Type> types;
     for (ValueId v : yields) types.push_back(b_.peek().value(v).type);
-    graph::Node fused{"core.fused", {}, inputs, {}, {b_.end_region(yields)}, Loc::make_named("group", "group")};
+    graph::Node fused{"core.kernel",           {{"backend", std::string("cpu")}}, inputs, {},
+                      {b_.end_region(yields)}, Loc::make_named("group", "group")};
     std::vector<std::string> names;
     for (const graph::Type& t : types) {
       fused.outputs.push_back(b_.add_value(t, "y" + std::to_string(names.size())));

@@ -1,7 +1,8 @@
-// One node as tensor expressions: a compute operator, a small constant, or a fused region of those.
+// One node as tensor expressions: a compute operator, a small constant, or a kernel that is a group of those.
 #include <cstring>
 #include <unordered_map>
 
+#include "graph/kernel.h"
 #include "ops/op.h"
 
 namespace pliant::ops {
@@ -64,10 +65,10 @@ struct Definer {
     return tensors;
   }
 
-  Status region(const Node& fused) {
-    PLIANT_CHECK(fused.regions.size() == 1) << "core.fused has one region";
-    const graph::Region& r = *fused.regions[0];
-    PLIANT_CHECK(r.params.size() == fused.inputs.size()) << "core.fused has a param for each input";
+  Status region(const Node& kernel) {
+    PLIANT_CHECK(kernel.regions.size() == 1) << "a kernel has one region";
+    const graph::Region& r = *kernel.regions[0];
+    PLIANT_CHECK(r.params.size() == kernel.inputs.size()) << "a kernel has a param for each input";
     for (size_t i = 0; i < r.params.size(); ++i) values[r.params[i]] = out.inputs[i];
     for (const Node& n : r.nodes) {
       std::vector<te::Tensor> tensors = TRY(compute(n));
@@ -76,7 +77,7 @@ struct Definer {
     }
     for (ValueId v : r.results) {
       auto at = values.find(v);
-      PLIANT_CHECK(at != values.end()) << "a result of core.fused is not defined in its region";
+      PLIANT_CHECK(at != values.end()) << "a result of a kernel is not defined in its region";
       out.outputs.push_back(at->second);
     }
     return ok();
@@ -99,7 +100,7 @@ Result<Defined> define(const Function& f, const Node& node, te::Builder& builder
     if (known == nullptr) known = builder.input(std::move(name), type.dtype, type.shape);
     out.inputs.push_back(known);
   }
-  if (node.op == "core.fused") {
+  if (graph::is_kernel(node)) {
     TRY(definer.region(node));
   } else {
     out.outputs = TRY(definer.compute(node));

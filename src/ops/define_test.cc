@@ -110,7 +110,7 @@ TEST(VerifyTypes, AcceptsSizesThatDataDecide) {
   EXPECT_TRUE(s.ok()) << s.error().text();
 }
 
-// y = where(x < 0, 10 * x, x) as one fused node.
+// y = where(x < 0, 10 * x, x) as one kernel.
 graph::FunctionPtr fused(expr::Context& ctx) {
   FunctionBuilder b("f");
   graph::Type type = make_tensor_type(DType::F32, {size_symbol(ctx, "n")});
@@ -123,7 +123,7 @@ graph::FunctionPtr fused(expr::Context& ctx) {
   ValueId y = node("math.where", {node("math.lt", {p, scalar(0)}), node("math.mul", {p, scalar(10)}), p});
   auto region = b.end_region({y});
   ValueId out = b.add_value(type);
-  b.append(Node{"core.fused", {}, {x}, {out}, {region}, here()});
+  b.append(Node{"core.kernel", {{"backend", std::string("cpu")}}, {x}, {out}, {region}, here()});
   b.set_results({out}, {"y"});
   return b.finish();
 }

@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "graph/control.h"
+#include "graph/kernel.h"
 #include "graph/list_type.h"
 #include "graph/visit.h"
 #include "ops/op.h"
@@ -50,8 +51,11 @@ class TypeVerifier {
   const Type& type(ValueId v) const { return f_.value(v).type; }
   void learn(const Type& t) {
     graph::for_each_dim(t, [&](Dim d) {
-      for (SymbolId s : expr::symbols_of(d)) known_.insert(s);
+      for (SymbolId s : expr::symbols_of(d)) learn(s);
     });
+  }
+  void learn(SymbolId s) {
+    if (known_.insert(s).second) learned_.push_back(s);
   }
   // A symbol that the value defines: a whole axis, from data, and not known before.
   bool is_fresh(Dim d) const {
@@ -72,10 +76,10 @@ class TypeVerifier {
   }
 
   Status verify_region(const Region& r) {
-    std::unordered_set<SymbolId> outside = known_;
+    const size_t outside = learned_.size();
     for (ValueId v : r.params) learn(type(v));
     TRY(verify_nodes(r.nodes));
-    known_ = std::move(outside);
+    for (; learned_.size() > outside; learned_.pop_back()) known_.erase(learned_.back());
     return ok();
   }
 
@@ -84,10 +88,11 @@ class TypeVerifier {
     if (n.op == "core.if") return verify_if(n);
     if (n.op == "core.loop") return verify_loop(n);
     if (n.op == "core.call") return verify_call(n);
+    if (graph::is_kernel(n)) return verify_kernel(n);
     if (n.op.starts_with("core.")) {
       for (const auto& region : n.regions) TRY(verify_region(*region));
       if (n.op == "core.read_dims")
-        for (Dim d : n.attrs.dims_or("symbols", {})) known_.insert(*d.as_symbol());
+        for (Dim d : n.attrs.dims_or("symbols", {})) learn(*d.as_symbol());
       return ok();
     }
     return verify_operator(n);
@@ -157,6 +162,20 @@ class TypeVerifier {
     return ok();
   }
 
+  Status verify_kernel(const Node& n) {
+    TRY(graph::check_form(n));
+    const Region& r = *n.regions[0];
+    for (size_t i = 0; i < n.inputs.size(); ++i)
+      if (type(n.inputs[i]) != type(r.params[i]))
+        return does_not_flow(n, "input " + std::to_string(i) + " of a kernel", type(n.inputs[i]), type(r.params[i]));
+    TRY(verify_region(r));
+    for (Dim d : n.attrs.dims_or("symbols", {})) learn(*d.as_symbol());
+    for (size_t i = 0; i < n.outputs.size(); ++i)
+      if (!flows(type(r.results[i]), type(n.outputs[i])))
+        return does_not_flow(n, "output " + std::to_string(i) + " of a kernel", type(r.results[i]), type(n.outputs[i]));
+    return ok();
+  }
+
   Status verify_loop(const Node& n) {
     TRY(graph::check_form(n));
     LoopParts loop = graph::loop_parts(n);
@@ -184,7 +203,7 @@ class TypeVerifier {
     bool counted = graph::is_unconditional(f_, loop) && loop.trip;
     if (!is_fresh(loop.count) && !(counted && same(loop.count, expr::max(ctx_.constant(0), *loop.trip))))
       return type_error(n, "the count of core.loop is " + loop.count.str());
-    for (SymbolId s : expr::symbols_of(loop.count)) known_.insert(s);
+    for (SymbolId s : expr::symbols_of(loop.count)) learn(s);
     for (size_t j = 0; j < loop.scans; ++j) {
       const TensorType* out = type(n.outputs[loop.carried + j]).tensor();
       if (out == nullptr || out->shape.empty() || !same(out->shape[0], loop.count))
@@ -253,6 +272,7 @@ class TypeVerifier {
   expr::Context& ctx_;
   const graph::Module* module_;
   std::unordered_set<SymbolId> known_;
+  std::vector<SymbolId> learned_;  // those of `known_`, in order
 };
 
 }  // namespace

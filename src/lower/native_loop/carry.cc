@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "graph/kernel.h"
 #include "lower/view.h"
 #include "ops/control/carried.h"
 #include "te/analysis.h"
@@ -31,7 +32,7 @@ bool RegionLowering::is_better_in_registers(const graph::Region& r, ValueId v) c
   for (ValueId x : r.results) uses += ops::source_of(r, x) == v;
   for (const Node& n : r.nodes) {
     for (ValueId x : n.inputs) uses += x != graph::kNoValue && !ops::is_whole_view(n) && ops::source_of(r, x) == v;
-    if (n.op != "core.fused")
+    if (!graph::is_kernel(n))
       for (const auto& inner : n.regions) uses += inner != nullptr && ops::uses_any(n, {v});
   }
   return uses > 1;
@@ -42,11 +43,11 @@ bool RegionLowering::is_better_in_registers(const graph::Region& r, ValueId v) c
 bool RegionLowering::updates_in_place(const graph::Region& r, const Carried& c) {
   ops::ValueSet same{c.param};
   const Node* producer = ops::last_user_computing(r, c.source, same, [&](const Node& n) {
-    return (!n.regions.empty() && n.op != "core.fused") || n.op == "array.concat" || view_of(n, f_, ctx_);
+    return (!n.regions.empty() && !graph::is_kernel(n)) || n.op == "array.concat" || view_of(n, f_, ctx_);
   });
   if (!producer || !is_computed(r, c.source) || producer->op == "core.if") return false;
   const ops::OpDef* op = ops::find_op(producer->op);
-  if (producer->op != "core.fused" && (!producer->regions.empty() || !op || !op->compute)) return false;
+  if (!graph::is_kernel(*producer) && (!producer->regions.empty() || !op || !op->compute)) return false;
   for (ValueId v : producer->inputs)
     if (v != c.param && same.count(v)) return false;
   te::Builder builder(ctx_);

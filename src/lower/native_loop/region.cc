@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/kernel.h"
 #include "lower/view.h"
 
 namespace pliant::lower {
@@ -173,7 +174,7 @@ Status RegionLowering::lower_node_here(const Node& n, Block& out) {
     places_[to] = Place{p.buffer, p.offset + *offset};
     return ok();
   }
-  if (n.op != "core.fused") {
+  if (!graph::is_kernel(n)) {
     const ops::OpDef* op = ops::find_op(n.op);
     PLIANT_CHECK(op) << "an unknown operator " << n.op << " at " << describe(n.loc);
     if (!op->compute) return not_native(n, n.op + " has no loop nest");

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "graph/control.h"
+
 namespace pliant::ops {
 
 using graph::Node;
@@ -42,6 +44,25 @@ std::optional<Append> append_to(const graph::Function& f, const Region& r, Value
   if (axis < 0) axis += static_cast<int64_t>(shape.size());
   return Append{&*n, static_cast<size_t>(axis),
                 std::all_of(shape.begin(), shape.begin() + axis, [](graph::Dim d) { return d.is_const(1); })};
+}
+
+bool appends_in_branches(const graph::Function& f, const Region& r, ValueId v, ValueId old, BranchAppends& found) {
+  v = source_of(r, v);
+  if (v == old) return true;
+  for (const Node& n : r.nodes) {
+    const auto at = static_cast<size_t>(std::find(n.outputs.begin(), n.outputs.end(), v) - n.outputs.begin());
+    if (at == n.outputs.size()) continue;
+    if (auto append = append_to(f, r, old, v); append && append->at_end) {
+      found.concats.push_back({&n, &r});
+      return true;
+    }
+    if (n.op != "core.if") return false;
+    found.merged.push_back(v);
+    return std::all_of(n.regions.begin(), n.regions.end(), [&](const auto& branch) {
+      return graph::diverges(*branch) || appends_in_branches(f, *branch, branch->results[at], old, found);
+    });
+  }
+  return false;
 }
 
 const Node* last_user_computing(const Region& r, ValueId value, ValueSet& old,

@@ -25,6 +25,17 @@ struct Append {
 // The node of `r` that gives `value` as `old` with more behind it, both seen through views.
 std::optional<Append> append_to(const graph::Function& f, const graph::Region& r, graph::ValueId old, graph::ValueId value);
 
+// What appends to a value where branches may: the concats, each with the region that it is in, and the values that core.ifs
+// merge.
+struct BranchAppends {
+  std::vector<std::pair<const graph::Node*, const graph::Region*>> concats;
+  std::vector<graph::ValueId> merged;
+};
+// Whether value `v` of region `r` is `old`, or `old` with more behind it in some branches of a core.if and as it is in the
+// others; adds to `found`.
+bool appends_in_branches(const graph::Function& f, const graph::Region& r, graph::ValueId v, graph::ValueId old,
+                         BranchAppends& found);
+
 // The node of `r` that computes `value` where nothing uses one of `old` from then on, but perhaps that node; null where
 // there is none. `old` grows by the outputs of nodes that share the memory of one of them.
 const graph::Node* last_user_computing(const graph::Region& r, graph::ValueId value, ValueSet& old,

@@ -83,6 +83,19 @@ Status Evaluator::run_loop(const Node& n) {
   return set_data(n, std::move(carried));
 }
 
+Status Evaluator::run_kernel_region(const Node& n) {
+  const graph::Region& r = *n.regions[0];
+  const size_t mark = bound_.size();
+  for (size_t i = 0; i < r.params.size(); ++i) views_[r.params[i]] = value(n.inputs[i]);
+  TRY(run_nodes(r.nodes));
+  std::vector<Datum> outs = data_of(r.results);
+  std::vector<std::pair<expr::SymbolId, int64_t>> symbols;
+  for (Dim d : n.attrs.dims_or("symbols", {})) symbols.emplace_back(*d.as_symbol(), number(d));
+  unbind(mark);
+  for (const auto& [s, v] : symbols) bind(s, v);
+  return set_data(n, std::move(outs));
+}
+
 Status Evaluator::run_call(const Node& n) {
   PLIANT_CHECK(module_ != nullptr) << "evaluating a call needs the module";
   const Function* callee = module_->find(n.attrs.string_or("callee", ""));

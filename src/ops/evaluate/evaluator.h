@@ -63,6 +63,8 @@ class Evaluator {
   // Sizes that only an iteration would have told are 0.
   void make_empty_scans(std::vector<Array>& scans, const graph::LoopParts& loop, const Node& n) const;
   Status run_call(const Node& n);
+  // A core.kernel, node by node.
+  Status run_kernel_region(const Node& n);
   Status read_dims(const Node& n);
   te::Bindings bindings() const;
   std::vector<std::pair<expr::TensorId, ArrayView>> arguments(const Node& n, const Defined& d) const;

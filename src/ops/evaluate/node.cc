@@ -1,4 +1,5 @@
 // One node of the reference evaluator, by the kind of its operator.
+#include "graph/kernel.h"
 #include "ops/evaluate/evaluator.h"
 
 namespace pliant::ops {
@@ -29,7 +30,8 @@ Status Evaluator::run_node(const Node& n) {
     return ok();
   }
   const OpDef* op = find_op(n.op);
-  PLIANT_CHECK(op != nullptr || n.op == "core.fused") << "there is no operator " << n.op;
+  if (graph::is_kernel(n) && graph::kernel_form(n) != graph::KernelForm::Group) return run_kernel_region(n);
+  PLIANT_CHECK(op != nullptr || graph::is_kernel(n)) << "there is no operator " << n.op;
   if (op != nullptr && op->expand) return run_expansion(*op, n);
   if (op != nullptr && op->kernel.reference) return run_kernel(*op, n);
   if (op != nullptr && op->list.reference) return run_list(*op, n);

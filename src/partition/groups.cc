@@ -1,6 +1,6 @@
-// Groups nodes into `core.fused` regions, each of which becomes one kernel where the strategies allow it:
+// Groups operators into kernels, where the strategies allow one kernel for all of them:
 //
-//   %3 = nn.conv(%0, %1, %2)            %4 = core.fused(%0, %1, %2) region(…) {
+//   %3 = nn.conv(%0, %1, %2)            %4 = core.kernel(%0, %1, %2) {backend="cpu"} region(…) {
 //   %4 = nn.relu(%3)              ->        %a = nn.conv(…); %b = nn.relu(%a); yield %b }
 //
 // What a node does is read off its tensor expressions. A group is a chain of elementwise work (Map), rows (softmax,
@@ -8,15 +8,27 @@
 // (a contraction, a pooling window) with what follows it elementwise. Views (reshapes) stay outside: they cost nothing and
 // keep indices simple. A group never encloses a path that leaves it, so the result is still in topological order. It has a
 // most size, beyond which its code would take longer to make than memory between two kernels takes to pass.
+#include "partition/groups.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
 #include <unordered_map>
 
+#include "graph/kernel.h"
 #include "passes/groups/node_facts.h"
-#include "passes/pass.h"
 
-namespace pliant::passes {
+namespace pliant::partition {
+
+using graph::Function;
+using graph::FunctionBuilder;
+using graph::FunctionPtr;
+using graph::kNoValue;
+using graph::Node;
+using graph::ValueId;
+using passes::GroupKind;
+using passes::NodeFacts;
+using passes::SymbolSources;
 
 namespace {
 
@@ -39,27 +51,26 @@ struct Group {
 };
 
 // One list of nodes, of the function or of a region: `results` are the values that leave it, `params` those of the region.
-class Fuser {
+class Grouper {
  public:
-  Fuser(const Function& f, const std::vector<Node>& nodes, const std::vector<ValueId>& params,
-        const std::vector<ValueId>& results, const SymbolSources& sources, PassContext& c)
+  Grouper(const Function& f, const std::vector<Node>& nodes, const std::vector<ValueId>& params,
+          const std::vector<ValueId>& results, const SymbolSources& sources, expr::Context& ctx)
       : f_(f),
         nodes_(nodes),
         sources_(sources),
-        ctx_(c.ctx),
-        context_(c),
+        ctx_(ctx),
         params_(params.begin(), params.end()),
         results_(results.begin(), results.end()) {}
 
   // Appends the nodes, regions too, grouped; whether any group was made.
   Result<bool> run(FunctionBuilder& b) {
     index_values();
-    for (const Node& n : nodes_) facts_.push_back(is_append(n) ? NodeFacts() : TRY(facts_of(f_, n, ctx_)));
+    for (const Node& n : nodes_) facts_.push_back(is_append(n) ? NodeFacts() : TRY(passes::facts_of(f_, n, ctx_)));
     for (size_t i = 0; i < nodes_.size(); ++i) add_node(i);
     for (size_t i = 0; i < nodes_.size(); ++i) group_id_[i] = whole(group_id_[i]);
     for (Group& g : groups_) std::sort(g.nodes.begin(), g.nodes.end());
     TRY(rebuild(b));
-    return any_fused_;
+    return any_grouped_;
   }
 
  private:
@@ -69,7 +80,7 @@ class Fuser {
       for (ValueId v : nodes_[i].outputs)
         if (v != kNoValue) producer_.emplace(v, i);
       number_[&nodes_[i]] = i;
-      collect_reads(nodes_[i], reads_.emplace_back());
+      passes::collect_reads(nodes_[i], reads_.emplace_back());
       for (ValueId v : reads_[i]) uses_[v].push_back(i);
       find_earlier(i);
       stretch_.push_back(nodes_[i].op == "core.require" || nodes_[i].op == "core.fail" ? ++stretch : stretch);
@@ -82,7 +93,7 @@ class Fuser {
     for (ValueId v : reads_[i])
       if (auto p = producer_of(v)) earlier.push_back(*p);
     std::vector<const Node*> sources;
-    collect_sources(f_, nodes_[i], sources_, sources);
+    passes::collect_sources(f_, nodes_[i], sources_, sources);
     for (const Node* n : sources) {
       auto at = number_.find(n);
       if (at != number_.end() && at->second < i) earlier.push_back(at->second);
@@ -310,11 +321,10 @@ class Fuser {
   // A node with its regions grouped as well.
   Status emit_node(FunctionBuilder& b, Node n) {
     for (auto& region : n.regions) {
-      if (n.op == "core.fused") break;
+      if (graph::is_kernel(n)) break;
       b.begin_region(region->params);
-      Result<bool> fused = Fuser(f_, region->nodes, region->params, region->results, sources_, context_).run(b);
-      if (!fused.ok()) return std::move(fused.error());
-      any_fused_ = any_fused_ || fused.value();
+      const bool grouped = TRY(Grouper(f_, region->nodes, region->params, region->results, sources_, ctx_).run(b));
+      any_grouped_ = any_grouped_ || grouped;
       region = b.end_region(region->results);
     }
     b.append(std::move(n));
@@ -349,66 +359,40 @@ class Fuser {
       if (g.nodes.size() == 1)
         TRY(emit_node(b, nodes_[g.nodes[0]]));
       else
-        emit_fused(b, g);
+        emit_kernel(b, g);
     }
     return ok();
   }
 
-  void emit_fused(FunctionBuilder& b, const Group& g) {
-    any_fused_ = true;
-    std::set<size_t> members(g.nodes.begin(), g.nodes.end());
-    Node fused;
-    fused.op = "core.fused";
+  void emit_kernel(FunctionBuilder& b, const Group& g) {
+    any_grouped_ = true;
+    const std::set<size_t> members(g.nodes.begin(), g.nodes.end());
     std::vector<LocPtr> locs;
-    std::vector<ValueId> inside;
-    std::map<ValueId, ValueId> rename;
-    std::vector<ValueId> params;
+    std::vector<Node> nodes;
+    std::vector<ValueId> outputs;
     for (size_t n : g.nodes) {
       locs.push_back(nodes_[n].loc);
-      for (ValueId v : nodes_[n].inputs) {
-        if (v == kNoValue || rename.count(v)) continue;
-        if (auto made_by = producer_of(v); made_by && members.count(*made_by)) continue;
-        ValueId p = b.add_value(f_.value(v).type, f_.value(v).name);
-        rename[v] = p;
-        params.push_back(p);
-        fused.inputs.push_back(v);
+      nodes.push_back(nodes_[n]);
+      for (ValueId v : nodes_[n].outputs) {
+        const std::vector<size_t>& uses = uses_of(v);
+        if (results_.count(v) || std::any_of(uses.begin(), uses.end(), [&](size_t u) { return !members.count(u); }))
+          outputs.push_back(v);
       }
     }
-    std::vector<ValueId> results;
-    b.begin_region(params);
-    for (size_t n : g.nodes) {
-      Node copy = nodes_[n];
-      for (ValueId& v : copy.inputs)
-        if (v != kNoValue) v = rename.at(v);
-      for (ValueId& v : copy.outputs) {
-        ValueId old = v;
-        v = b.add_value(f_.value(old).type, f_.value(old).name);
-        rename[old] = v;
-        bool leaves = results_.count(old) ||
-                      std::any_of(uses_of(old).begin(), uses_of(old).end(), [&](size_t u) { return !members.count(u); });
-        if (!leaves) continue;
-        fused.outputs.push_back(old);
-        results.push_back(v);
-      }
-      b.append(std::move(copy));
-    }
-    fused.regions.push_back(b.end_region(results));
-    fused.loc = Loc::make_fused(locs);
-    b.append(std::move(fused));
+    b.append(graph::make_kernel(b, std::move(nodes), outputs, Loc::make_fused(locs)));
   }
 
   const Function& f_;
   const std::vector<Node>& nodes_;
   const SymbolSources& sources_;
   expr::Context& ctx_;
-  PassContext& context_;
   std::set<ValueId> params_, results_;
   std::unordered_map<ValueId, size_t> producer_;
   std::unordered_map<ValueId, std::vector<size_t>> uses_;
   std::vector<std::vector<ValueId>> reads_;
   std::vector<std::vector<size_t>> earlier_;
   std::vector<size_t> stretch_;
-  bool any_fused_ = false;
+  bool any_grouped_ = false;
   std::vector<NodeFacts> facts_;
   std::unordered_map<const Node*, size_t> number_;
   std::vector<Group> groups_;
@@ -418,15 +402,12 @@ class Fuser {
 
 }  // namespace
 
-PassDef pass_fuse() {
-  return {"fuse", "groups nodes that one kernel can compute",
-          [](const FunctionPtr& f, PassContext& c) -> Result<FunctionPtr> {
-            FunctionBuilder b = graph::FunctionBuilder::rewriting(*f);
-            bool fused = TRY(Fuser(*f, f->nodes, {}, f->results, symbol_sources(*f, c.ctx), c).run(b));
-            if (!fused) return f;
-            b.set_results(f->results, f->result_names);
-            return b.finish();
-          }};
+Result<FunctionPtr> group_nodes(const FunctionPtr& f, expr::Context& ctx) {
+  FunctionBuilder b = FunctionBuilder::rewriting(*f);
+  const bool grouped = TRY(Grouper(*f, f->nodes, {}, f->results, passes::symbol_sources(*f, ctx), ctx).run(b));
+  if (!grouped) return f;
+  b.set_results(f->results, f->result_names);
+  return b.finish();
 }
 
-}  // namespace pliant::passes
+}  // namespace pliant::partition
