@@ -48,6 +48,10 @@ Dim at_end(Dim d, Dim coefficient, SymbolId v, Dim extent, const Extents& vary, 
            expr::Context& ctx) {
   bool positive = ctx.proves_less_equal(ctx.constant(0), coefficient);
   if (positive == want_low) return expr::substitute(d, {{v, ctx.constant(0)}});
+  // Of what cuts a tile, one may leave nothing that varies: start + min(size, whole - start) is at most whole.
+  if (const expr::Atom* cut = single_atom(extent); cut && cut->kind == expr::AtomKind::Min && uses_any(extent, vary))
+    for (Dim limit : cut->args)
+      if (const Dim end = expr::substitute(d, {{v, limit - 1}}); !uses_any(end, vary)) return end;
   int64_t highest = ctx.range(extent).hi;
   bool constant = ends == Ends::Constant && highest > 0 && highest < INT64_MAX;
   if (ends == Ends::Constant && uses_any(extent, vary))

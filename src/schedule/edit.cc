@@ -11,6 +11,7 @@ namespace pliant::schedule {
 Edit::Edit(Schedule& s, std::string line)
     : ctx(s.ctx_),
       function(s.function_),
+      symbols(s.symbols_),
       padded(s.padded_),
       tiles(s.tiles_),
       schedule_(s),
@@ -296,11 +297,10 @@ Extents Edit::enclosing_loops(const StmtPtr& s) const {
 // What is known of a loop stays only while it speaks of symbols that have values there.
 void Edit::drop_stale_facts() {
   if (padded.empty() && tiles.empty()) return;
-  std::set<SymbolId> known, bound;
-  for (SymbolId s : loop::free_symbols(function)) known.insert(s);
+  std::set<SymbolId> known = symbols, bound;
   auto speaks_of_known = [&](Dim d) {
-    auto symbols = expr::symbols_of(d);
-    return std::all_of(symbols.begin(), symbols.end(), [&](SymbolId s) { return known.count(s) > 0; });
+    const auto used = expr::symbols_of(d);
+    return std::all_of(used.begin(), used.end(), [&](SymbolId s) { return known.count(s) > 0; });
   };
   auto visit = [&](auto&& self, const StmtPtr& s) -> void {
     bool added = loop::binds_variable(*s) && known.insert(s->var).second;
@@ -347,10 +347,8 @@ Status Edit::commit() {
 }
 
 Status check_known(const Edit& e, Dim size) {
-  const std::vector<SymbolId> known = loop::free_symbols(e.function);
   for (SymbolId s : expr::symbols_of(size))
-    if (std::find(known.begin(), known.end(), s) == known.end())
-      return e.refuse(e.ctx.info(s).name + " is no symbol of the kernel");
+    if (!e.symbols.count(s)) return e.refuse(e.ctx.info(s).name + " is no symbol of the kernel");
   if (!expr::loads_of(expr::make_index(size)).empty()) return e.refuse("the size reads memory");
   return ok();
 }

@@ -54,6 +54,7 @@ class Edit {
 
   expr::Context& ctx;
   const loop::Function& function;
+  const std::set<SymbolId>& symbols;  // the kernel's own: those that no loop binds
   std::map<SymbolId, Dim>& padded;
   std::vector<LoopTile>& tiles;
 

@@ -42,17 +42,20 @@ Schedule::Schedule(loop::Function f, expr::Context& ctx, Verify each) : function
     return loop::with_body(now, std::move(body));
   };
   function_.body = visit(visit, function_.body);
-  for (SymbolId s : loop::free_symbols(function_)) used_.insert(s);
+  for (SymbolId s : loop::free_symbols(function_)) symbols_.insert(s);
+  used_ = symbols_;
   used_.insert(seen.begin(), seen.end());
 }
 
 std::vector<LoopInfo> Schedule::loops() const {
   std::vector<LoopInfo> out;
+  std::map<SymbolId, const std::string*> names;
+  for (auto& [name, var] : vars_) names[var] = &name;
   auto visit = [&](auto&& self, const StmtPtr& s, int depth) -> void {
     if (s->kind == StmtKind::For) {
-      auto named = std::find_if(vars_.begin(), vars_.end(), [&](auto& v) { return v.second == s->var; });
+      const auto named = names.find(s->var);
       out.push_back(
-          {named == vars_.end() ? ctx_.info(s->var).name : named->first, s->var, s->extent, s->for_kind, depth++, s});
+          {named == names.end() ? ctx_.info(s->var).name : *named->second, s->var, s->extent, s->for_kind, depth++, s});
     }
     for (const StmtPtr& child : s->body) self(self, child, depth);
   };

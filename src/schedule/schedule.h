@@ -231,6 +231,7 @@ class Schedule {
   std::vector<LoopTile> tiles_;
   std::vector<Repack> repacks_;
   std::set<loop::BufferId> merged_;  // buffers whose axes `collapse` merged
+  std::set<SymbolId> symbols_;       // the kernel's own
   std::set<SymbolId> used_;          // symbols that the function has, or had after some primitive
 };
 

@@ -121,12 +121,10 @@ class Pad {
 // Whether the loop has an iteration: by proof, or because a tile of that extent has one wherever its place is known.
 bool has_iteration(const Edit& e, Dim extent) {
   if (e.ctx.proves_less_equal(e.ctx.constant(1), extent)) return true;
-  const std::vector<SymbolId> free = loop::free_symbols(e.function);
   auto follows_from = [&](const LoopTile& t) {
     const auto symbols = expr::symbols_of(t.start);
-    return std::any_of(symbols.begin(), symbols.end(), [&](SymbolId s) {
-      return expr::uses_symbol(extent, s) && std::find(free.begin(), free.end(), s) == free.end();
-    });
+    return std::any_of(symbols.begin(), symbols.end(),
+                       [&](SymbolId s) { return expr::uses_symbol(extent, s) && !e.symbols.count(s); });
   };
   bool found = false;
   loop::for_each(e.function.body, [&](const Stmt& s) {
