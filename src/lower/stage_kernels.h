@@ -6,7 +6,6 @@
 #include "lower/epilogue.h"
 #include "lower/movement/segments.h"
 #include "lower/stages.h"
-#include "schedule/arg_order.h"
 
 namespace pliant::lower {
 
@@ -21,8 +20,6 @@ Result<LoweredKernel> lower_reduce_stage(const Problem& p, const StageList& list
 // The same with the stages after it at the store.
 Result<LoweredKernel> lower_reduce_with(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e,
                                         const Temporaries& temporaries);
-Result<LoweredKernel> lower_scan_stage(const Problem& p, const StageList& list, const Stage& s,
-                                       const Temporaries& temporaries);
 // Two kernels: the base, then the updates in order (serial: they may meet at one element).
 Result<LoweredKernel> lower_scatter_base(const Problem& p, const StageList& list, const Stage& s,
                                          const Temporaries& temporaries);
@@ -36,22 +33,6 @@ Result<LoweredKernel> lower_single_stage(const Problem& p, const StageList& list
 // `use` of the position of the best value of `body` along `axis`, found one after the other.
 loop::StmtPtr make_arg_reduction(expr::Context& ctx, te::Combiner combiner, Scalar body, const Loop& axis,
                                  const std::function<loop::StmtPtr(Scalar)>& use);
-struct Reduction {
-  te::Combiner combiner;
-  Scalar body;  // flat
-  std::vector<Loop> loops;
-  int64_t lanes;
-  int64_t registers;  // of the target, for vectors
-};
-schedule::ArgOrder order_of(te::Combiner c);
-// Arg reductions as a kernel: loops over tasks, and what each does. Short axes are walked by lanes that stand for
-// neighbouring outputs.
-struct ArgKernel {
-  std::vector<Loop> parallel;
-  loop::StmtPtr task;
-};
-ArgKernel make_arg_kernel(expr::Context& ctx, const Reduction& r, std::vector<Loop> outer,
-                          const std::function<loop::StmtPtr(const expr::DimMap& at, Scalar)>& store);
 // `buffer[offset] = value`; a Select whose condition does not vary along `vector_var` becomes an If around two stores.
 loop::StmtPtr make_stage_store(expr::Context& ctx, loop::BufferId buffer, Dim offset, Scalar value,
                                std::optional<SymbolId> vector_var);

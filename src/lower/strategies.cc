@@ -18,7 +18,12 @@ Result<LoweredKernel> lower_single_stage(const Problem& p, const StageList& list
   switch (s.tensor->kind) {
     case te::Kind::Map: return lower_map_stages(p, list, {&s}, temporaries);
     case te::Kind::Reduce: return lower_reduce_stage(p, list, s, temporaries);
-    case te::Kind::Scan: return lower_scan_stage(p, list, s, temporaries);
+    case te::Kind::Scan: {
+      Work work = make_work(p, list, {&s}, temporaries, p.name + "_" + s.tensor->name);
+      LoweredKernel k = TRY(schedule_kernel(p, kScan, std::move(work)));
+      k.work = element_count(p.ctx, s.tensor->shape) * (cost_of(s.body) + 2);
+      return k;
+    }
     case te::Kind::Scatter:
     case te::Kind::Input: break;
   }

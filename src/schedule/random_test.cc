@@ -15,9 +15,10 @@ constexpr uint64_t kCases = 150;
 class Generator {
  public:
   explicit Generator(uint64_t seed) : random_(seed) {
-    const Plan plans[] = {Plan::Tile, Plan::Lanes, Plan::Dots, Plan::Turn, Plan::Stencil, Plan::Rows, Plan::Search};
+    const Plan plans[] = {Plan::Tile,    Plan::Lanes, Plan::Dots,   Plan::Turn,
+                          Plan::Stencil, Plan::Rows,  Plan::Search, Plan::Running};
     const int64_t plan = pick(0, 15);
-    plan_ = plan < 7 ? plans[plan] : Plan::Free;
+    plan_ = plan < 8 ? plans[plan] : Plan::Free;
   }
   int64_t pick(int64_t lo, int64_t hi) { return std::uniform_int_distribution<int64_t>(lo, hi)(random_); }
   template <class T>
@@ -34,6 +35,7 @@ class Generator {
     if (plan_ == Plan::Stencil) return stencil();
     if (plan_ == Plan::Rows) return rows();
     if (plan_ == Plan::Search) return search();
+    if (plan_ == Plan::Running) return running();
     switch (pick(0, 10)) {
       case 8: return rows();
       case 7: return layers();
@@ -68,6 +70,12 @@ class Generator {
               "vectorize ji",
               "vectorize part.out",
               "carry part at jo " + std::to_string(pick(1, 4)) + " -> long"};
+    if (plan_ == Plan::Running) {
+      if (pick(0, 1)) return {"scan j " + one_of<std::string>({"2", "4", "8"})};
+      const std::string carry = "carry acc at j " + std::to_string(pick(1, 4)) + " -> long";
+      if (pick(0, 1)) return {carry};
+      return {"split i " + lanes + " -> io ii", "expand acc at ii", "fission ii", "reorder j ii.1", "vectorize ii.1", carry};
+    }
     if (plan_ == Plan::Search) {
       const std::string count = one_of<std::string>({"2", "4", "8"});
       return {"rfactor_arg k " + count + " -> q0", "vectorize k " + count + " -> v l t"};
@@ -103,6 +111,16 @@ class Generator {
            "] out) { for " + (swap ? "j in " + n + " { for i in " + m : "i in " + m + " { for j in " + n) + " { " +
            (init ? "%c[i, j] = 1f32 " : "") + "for p in " + k + " { %c[i, j] += %a[i, p] * %b[p, j] } " +
            (relu ? "%c[i, j] = max(%c[i, j], 0f32) " : "") + "} } }";
+  }
+  std::string running() {
+    const std::string m = size("m"), n = size("n"), op = one_of<std::string>({"+=", "*=", "max="});
+    const bool turned = pick(0, 1), back = pick(0, 1);
+    const std::string j = back ? n + " - 1 - j" : "j", at = turned ? "[" + j + ", i]" : "[i, " + j + "]";
+    const std::string add = "%acc[0] " + op + " %x" + at, put = "%y" + at + " = %acc[0] + %z[i]";
+    const std::string shape = turned ? n + ", " + m : m + ", " + n;
+    return "kernel running(%x: f32[" + shape + "], %z: f32[" + m + "], %y: f32[" + shape + "] out) { for i in " + m +
+           " { local %acc: f32[1] { %acc[0] = 1f32 for j in " + n + " { " +
+           (pick(0, 1) ? add + " " + put : put + " " + add) + " } } } }";
   }
   std::string maps() {
     std::string m = size("m"), n = size("n");
@@ -225,7 +243,7 @@ class Generator {
   }
 
   std::string fresh() { return "v" + std::to_string(next_++); }
-  enum class Plan : uint8_t { Tile, Lanes, Dots, Turn, Stencil, Rows, Search, Free } plan_ = Plan::Free;
+  enum class Plan : uint8_t { Tile, Lanes, Dots, Turn, Stencil, Rows, Search, Running, Free } plan_ = Plan::Free;
   std::string instruction_ = "fma_f32";
   std::mt19937_64 random_;
   int next_ = 0;
@@ -243,7 +261,7 @@ std::string Generator::step(const Schedule& s) {
   std::string l = one_of(loops), other = one_of(loops), factor = std::to_string(pick(1, 9));
   std::string scope = pick(0, 1) ? "local" : "scratch", b = one_of(buffers);
   if (!allocated.empty() && pick(0, 3) == 0) b = one_of(allocated);
-  switch (pick(0, 33)) {
+  switch (pick(0, 34)) {
     case 0:
     case 1: return "split " + l + " " + factor + " -> " + fresh() + " " + fresh();
     case 2:
@@ -311,6 +329,7 @@ std::string Generator::step(const Schedule& s) {
       for (const char* name : {"t", "q0", "q1", "q2"})
         if (pick(0, 1) && text.find(std::string("%") + name + ": ") != std::string::npos) b = name;
       return "expand " + b + " at " + l;
+    case 33: return "version " + l + one_of<std::string>({" [m]", " [n]", " [m + n]"}) + " " + std::to_string(pick(0, 20));
     case 29: return "transpose " + l + " " + other + one_of<std::string>({" 2", " 4"});
     case 31:
       return pick(0, 1) ? "rfactor " + l + " " + factor + " at " + other + " -> q0 local"
@@ -387,10 +406,10 @@ TEST(ScheduleRandom, LegalTracesKeepTheMeaning) {
     ASSERT_EQ(replayed_text(text, s.trace(), seed), replayed) << s.trace();
   }
   for (const char* primitive :
-       {"split",        "split_even", "fuse",     "collapse", "reorder",    "fission",    "merge",     "rfactor",
-        "unroll",       "vectorize",  "parallel", "mask",     "pad",        "specialize", "partition", "cache_write",
-        "cache_read",   "repack",     "inline",   "bind",     "compute_at", "tensorize",  "branch",    "let",
-        "split_blocks", "transpose",  "expand",   "carry",    "narrow",     "rfactor_arg"})
+       {"split",        "split_even", "fuse",     "collapse", "reorder",    "fission",     "merge",     "rfactor",
+        "unroll",       "vectorize",  "parallel", "mask",     "pad",        "specialize",  "partition", "cache_write",
+        "cache_read",   "repack",     "inline",   "bind",     "compute_at", "tensorize",   "branch",    "let",
+        "split_blocks", "transpose",  "expand",   "carry",    "narrow",     "rfactor_arg", "version",   "scan"})
     EXPECT_GT(applied[primitive], 0) << primitive;
   for (auto& [name, count] : applied) RecordProperty(name, count);
 }

@@ -140,14 +140,21 @@ class Schedule {
   // `rfactor_arg k 8 -> t`: loop k, which keeps the best of the values that it sees and its position (schedule/arg_order.h),
   // keeps 8 of them in turns, which are compared after it.
   Status rfactor_arg(std::string_view loop, int64_t lanes, std::string_view name);
-  // `carry acc at k 256 -> t`: loop k, which does nothing but add to the f32 or f64 elements of acc, runs in blocks, so that
-  // each element takes at most 256 terms before it is added to a total of f64 in t and starts again. Where it is not known
-  // that there are more terms, the loop as it was runs for fewer.
+  // `carry acc at k 256 -> t`: loop k, which does nothing but add to the f32 or f64 elements of acc and store what follows
+  // from the sums so far, runs in blocks, so that each element takes at most 256 terms before it is added to a total of f64
+  // in t and starts again. Where it is not known that there are more terms, the loop as it was runs for fewer.
   Status carry(std::string_view buffer, std::string_view at, int64_t block, std::string_view name);
+
+  // `scan k 8`: loop k, which updates a running value and stores what follows from it side by side, takes 8 steps at a time,
+  // in registers. What stands before them is kept in f64 where it is a sum of f32.
+  Status scan(std::string_view loop, int64_t lanes);
 
   // `let i at p -> f n`: i runs over a tile of a split. Where the tile starts and how many iterations it has are computed
   // before loop p, which is i or around it, as f and n. What is a symbol or a constant gets no name.
   Status let(std::string_view loop, std::string_view at, std::string_view first, std::string_view count);
+
+  // `version i [n] 48`: where n, a size over the kernel's symbols, is at most 48, loop i runs, else a copy of it, i.1.
+  Status version(std::string_view loop, Dim size, int64_t most);
 
   // `branch l`: stores in loop l of select(c, a, b), where c is the same in all iterations of l, become an If around two.
   Status branch(std::string_view loop);

@@ -151,6 +151,10 @@ TEST(Schedule, RefusalsSayWhy) {
   EXPECT_EQ(why(copy, "split_blocks i [n] 1 -> a b"), "a block is not known to hold 1 iterations");
   EXPECT_EQ(why(copy, "pad i 8"), "loop i may have more iterations than 8");
   EXPECT_EQ(why(copy, "expand x at i"), "loop i does not allocate %x");
+  EXPECT_EQ(why(copy, "version i [7] 4"), "the size is known");
+  EXPECT_EQ(why(copy, "version i [q] 4"), "q is no symbol of the kernel");
+  EXPECT_EQ(why(copy, "scan i 3"), "the lanes are not 2, 4, 8 … 4096");
+  EXPECT_EQ(why(copy, "scan i 4"), "loop i does not update a running value and store what follows from it");
   EXPECT_EQ(why(copy, "transpose i i 4"), "loop i holds more than loop i of one assignment");
 
   const char* scan = "kernel f(%y: f32[n + 1, m] out) { for i in n { for j in m { %y[i + 1, j] = %y[i, j] + 1f32 } } }";

@@ -2,6 +2,7 @@
 
 #include "loop/walk.h"
 #include "lower/checks.h"
+#include "schedule/arg_order.h"
 
 namespace pliant::lower {
 
@@ -170,6 +171,25 @@ class NaiveBuilder {
 };
 
 }  // namespace
+
+loop::StmtPtr make_arg_reduction(expr::Context& ctx, te::Combiner combiner, Scalar body, const Loop& axis,
+                                 const std::function<loop::StmtPtr(Scalar)>& use) {
+  using te::Combiner;
+  const schedule::ArgOrder order{combiner == Combiner::ArgMax || combiner == Combiner::ArgMaxLast,
+                                 combiner == Combiner::ArgMaxLast || combiner == Combiner::ArgMinLast};
+  const DType type = body->dtype;
+  const std::vector<Dim> at{ctx.constant(0)};
+  const loop::Buffer best = make_local(ctx, "best", type, 1), pos = make_local(ctx, "pos", DType::I64, 1);
+  const Scalar old = expr::make_load(ctx, best.id, type, at), place = expr::make_load(ctx, pos.id, DType::I64, at);
+  const Scalar taken = schedule::takes_place(order, body, old);
+  const Scalar here = expr::make_index(ctx.symbol_dim(axis.var));
+  loop::StmtPtr keep = loop::make_block({loop::make_store(pos.id, at, expr::make_select(taken, here, place)),
+                                         loop::make_store(best.id, at, expr::make_select(taken, body, old))});
+  loop::StmtPtr st = loop::make_block({loop::make_store(best.id, at, identity_of(ctx, combiner, type)),
+                                       loop::make_store(pos.id, at, expr::make_const_int(ctx, DType::I64, 0)),
+                                       loop::make_for(axis.var, axis.extent, loop::ForKind::Serial, keep), use(place)});
+  return loop::make_alloc(best, loop::make_alloc(pos, st));
+}
 
 Work make_work(const Problem& p, const StageList& list, const std::vector<const Stage*>& stages,
                const Temporaries& temporaries, std::string name) {

@@ -35,16 +35,6 @@ LongSum::LongSum(expr::Context& ctx, const MemorySums& acc, int64_t lanes, std::
   is_long_ = (acc.type == DType::F32 || acc.type == DType::F64) && (!most || *most > block);
 }
 
-void LongSum::set_parts(loop::StmtPtr gather, loop::StmtPtr clear) {
-  gather_ = std::move(gather);
-  clear_ = std::move(clear);
-}
-
-loop::StmtPtr LongSum::copy_totals(loop::BufferId to) const {
-  if (!is_long_) return nullptr;
-  return for_registers([&](Dim i) { return loop::make_store(to, {i}, expr::make_cast(acc_.type, wide(acc_.totals, i))); });
-}
-
 Dim LongSum::terms() const {
   Dim all = ctx_.constant(1);
   for (Dim e : extents_) all = all * e;
@@ -120,13 +110,12 @@ Scalar LongSum::wide(loop::BufferId from, Dim i) const {
 
 loop::StmtPtr LongSum::carry() const {
   const Scalar zero = expr::make_const(ctx_, acc_.type, 0);
-  std::vector<loop::StmtPtr> seq{gather_};
+  std::vector<loop::StmtPtr> seq;
   auto add = [&](Dim i) { return loop::make_store(acc_.totals, {i}, wide(acc_.sums, i), loop::StoreKind::Add); };
   auto clear = [&](loop::BufferId sums) { return [this, sums, zero](Dim i) { return loop::make_store(sums, {i}, zero); }; };
   if (registers_) seq.push_back(copy(acc_.sums, *registers_));
   seq.push_back(for_sums(add));
   seq.push_back(registers_ ? for_registers(clear(*registers_)) : for_sums(clear(acc_.sums)));
-  seq.push_back(clear_);
   return loop::make_block(std::move(seq));
 }
 

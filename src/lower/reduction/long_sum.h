@@ -32,10 +32,6 @@ class LongSum {
   LongSum(expr::Context& ctx, const MemorySums& acc, int64_t lanes, std::vector<Dim> extents, int64_t block);
   // Whether a sum can be longer than a block.
   bool is_long() const { return is_long_; }
-  // Accumulators that are parts of those in `acc`: `gather` adds them to it and `clear` makes them zero.
-  void set_parts(loop::StmtPtr gather, loop::StmtPtr clear);
-  // Writes what the totals are to `to`, which is like the accumulators.
-  loop::StmtPtr copy_totals(loop::BufferId to) const;
 
   // Loop `level`, of at most extents[level] iterations, around `body`.
   loop::StmtPtr at_level(size_t level, const Loop& l, loop::StmtPtr body) const;
@@ -76,7 +72,6 @@ class LongSum {
   bool is_long_ = false, is_short_ = false;  // known to be longer than a block at times, or never
   std::optional<loop::BufferId> registers_;  // the accumulators that are copied to `acc_` for it
   std::vector<loop::Buffer> memory_;
-  loop::StmtPtr gather_, clear_;
 };
 
 }  // namespace pliant::lower

@@ -338,10 +338,7 @@ Result<LoweredKernel> lower_reduce_with(const Problem& p, const StageList& list,
   } else {
     auto store_here = [&](Scalar v) { return store({}, v); };
     if (is_arg(t.combiner)) {
-      const Reduction r{t.combiner, body, reduce, lanes_for(p.target, {body}), p.target.vector_registers};
-      ArgKernel arg = make_arg_kernel(ctx, r, outer, store);
-      parallel = std::move(arg.parallel);
-      stmt = std::move(arg.task);
+      stmt = make_arg_reduction(ctx, t.combiner, body, reduce[0], store_here);
     } else if (auto clipped = clip_reduction(ctx, t.combiner, t.accumulate, body, reduce)) {
       stmt = make_clipped_reduction(ctx, t, *clipped, parallel, store_here);
     } else {

@@ -1,5 +1,5 @@
 // One loop over rows around all nests: what passes between them is in registers or in a row of scratch memory. Along a row
-// maps and running values are vectors.
+// maps and running values are vectors; of positions of best values neighbouring rows may be.
 #include <algorithm>
 #include <climits>
 
@@ -11,7 +11,7 @@ namespace pliant::lower {
 
 namespace {
 
-enum : size_t { Bytes, Vectors, Searches };
+enum : size_t { Bytes, Vectors, Searches, Columns, TaskColumns, TaskElements, Short };
 
 const loop::StmtPtr& below_allocs(const loop::StmtPtr& s) { return s->alloc ? below_allocs(s->body[0]) : s; }
 
@@ -42,7 +42,22 @@ std::optional<Space> match(const Work& work, const target::Target& target) {
   const int64_t searches = std::max<int64_t>(1, target.vector_registers / 16);
   return Space{{"bytes of a vector", {bytes, bytes / 2, bytes * 2}},
                {"vectors of a running value", {4, 2, 1, 8}},
-               {"vectors of a search", {searches, 2 * searches}}};
+               {"vectors of a search", {searches, 2 * searches}},
+               // A row of them that is read is more than a line of the caches, where registers allow it.
+               {"vectors of neighbouring searches", {target.vector_registers >= 32 ? 4 : 1, 2, 8}},
+               {"searches of a task", {1024, 256, 4096}},
+               {"elements of a task", {8192, 2048, 32768}},
+               {"elements of a short search", {48, 16, 96}}};
+}
+
+// Whether what `s` reads lies side by side along `var`, or stays.
+bool runs_along(Scalar s, SymbolId var) {
+  for (Scalar x : expr::loads_of(s))
+    for (size_t k = 0; k < x->index.size(); ++k) {
+      const auto step = stride_in(*s->ctx, x->index[k], var);
+      if (!step || !(step->is_const(0) || (step->is_const(1) && k + 1 == x->index.size()))) return false;
+    }
+  return true;
 }
 
 class RowsSchedule {
@@ -56,6 +71,8 @@ class RowsSchedule {
       for (size_t k = rows_.size(); k-- > 1;) join(rows_, k);
       keep_results();
     }
+    // Tasks that are there already stay.
+    has_tasks_ = !rows_.empty() && loop_named(rows_.front())->for_kind == loop::ForKind::Parallel;
     std::vector<std::string> nests;
     int lanes_outside = INT_MAX;  // depth of the vector loop around
     const loop::Stmt* only = nullptr;
@@ -67,10 +84,8 @@ class RowsSchedule {
         nests.push_back(l.name);
     }
     for (const std::string& head : nests) TRY(make_vectors(nest_of(head)));
-    // Tasks that are there already stay.
-    const bool has_tasks = !rows_.empty() && loop_named(rows_.front())->for_kind == loop::ForKind::Parallel;
     for (const std::string& row : rows_)
-      if (!has_tasks && !loop_named(row)->extent.is_const(1)) TRY(s_.parallel(row));
+      if (!has_tasks_ && !loop_named(row)->extent.is_const(1)) TRY(s_.parallel(row));
     return ok();
   }
 
@@ -140,7 +155,7 @@ class RowsSchedule {
     const loop::StmtPtr l = loop_named(inner);
     loop::StmtPtr store = l->body[0];
     while (store->kind == loop::StmtKind::If && store->body.size() == 1) store = store->body[0];
-    if (store->kind == loop::StmtKind::Block && loops.size() == 1) return search_in_vectors(*l, inner);
+    if (store->kind == loop::StmtKind::Block && loops.size() == 1) return search(*l, inner);
     if (store->kind != loop::StmtKind::Store) return ok();
     const int64_t lanes = lanes_for(point_[Bytes], {store->value});
     if (store->store_kind == loop::StoreKind::Assign) {
@@ -164,16 +179,40 @@ class RowsSchedule {
     return ok();
   }
 
-  // The position of a best value, where memory is read along the axis.
-  Status search_in_vectors(const loop::Stmt& l, const std::string& name) {
+  // The position of a best value. Where a task has nothing else to do, neighbouring rows are lanes if memory is read along
+  // them or the axis is short.
+  Status search(const loop::Stmt& l, const std::string& name) {
+    const Scalar value = searched(l);
+    if (!value) return ok();
+    const loop::StmtPtr column = has_tasks_ ? loop_named(rows_.back()) : nullptr;
+    const bool runs = column && runs_along(value, column->var);
+    const Dim length = l.extent, most = ctx_.constant(point_[Short]), one = ctx_.constant(1);
+    if (!column || (!runs && ctx_.proves_less(most, length))) return search_in_vectors(l, value, name);
+    Dim size = runs ? ctx_.constant(point_[TaskColumns])
+                    : max(one, expr::floordiv(ctx_.constant(point_[TaskElements]), max(one, length)));
+    if (const auto upper = const_upper(ctx_, column->extent); size.is_const() && upper && *upper <= 2 * size.const_value())
+      size = ctx_.constant(std::max<int64_t>(1, *upper));
+    const std::string part = fresh("p");
+    TRY(s_.split(rows_.back(), size, fresh("t"), part));
+    const bool is_long = !runs && !ctx_.proves_less_equal(length, most);
+    if (is_long) TRY(s_.version(part, length, point_[Short]));
+    const int64_t lanes = lanes_for(point_[Bytes], {value}) * (runs ? point_[Columns] : 1);
+    TRY(s_.vectorize(part, lanes, fresh("v"), fresh("l"), fresh("r")));
+    const std::vector<schedule::LoopInfo> loops = s_.loops();
+    const auto other = std::find_if(loops.rbegin(), loops.rend(), [](auto& x) { return bool(searched(*x.loop)); });
+    return is_long ? search_in_vectors(*other->loop, searched(*other->loop), other->name) : ok();
+  }
+  // The value that a loop finds the best of; null for other loops.
+  static Scalar searched(const loop::Stmt& l) {
+    if (l.body[0]->kind != loop::StmtKind::Block) return {};
     const loop::Stmt& best = *l.body[0]->body.back();
-    if (best.kind != loop::StmtKind::Store || best.value->kind != expr::ScalarKind::Select) return ok();
-    for (Scalar x : expr::loads_of(best.value))
-      for (size_t k = 0; k < x->index.size(); ++k) {
-        const auto step = stride_in(ctx_, x->index[k], l.var);
-        if (!step || !(step->is_const(0) || (step->is_const(1) && k + 1 == x->index.size()))) return ok();
-      }
-    int64_t lanes = lanes_for(point_[Bytes], {best.value->args[1]}) * point_[Searches];
+    return best.kind == loop::StmtKind::Store && best.value->kind == expr::ScalarKind::Select ? best.value->args[1]
+                                                                                              : Scalar();
+  }
+
+  Status search_in_vectors(const loop::Stmt& l, Scalar value, const std::string& name) {
+    if (!runs_along(value, l.var)) return ok();
+    int64_t lanes = lanes_for(point_[Bytes], {value}) * point_[Searches];
     if (const auto upper = const_upper(ctx_, l.extent))
       while (lanes > 1 && lanes > *upper) lanes /= 2;
     if (lanes > 1 && s_.rfactor_arg(name, lanes, fresh("best")).ok())
@@ -193,6 +232,7 @@ class RowsSchedule {
   expr::Context& ctx_;
   const Point& point_;
   std::vector<std::string> rows_;
+  bool has_tasks_ = false;
 };
 
 Status apply(schedule::Schedule& s, const Point& point) { return RowsSchedule(s, point).apply(); }

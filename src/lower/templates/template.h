@@ -34,6 +34,9 @@ extern const Template kMap;
 // Rows: reductions of the last axes with the elementwise work around them. (rows.cc)
 extern const Template kRows;
 
+// Scans: running reductions. (scan.cc)
+extern const Template kScan;
+
 // `base`, or with a number behind it where a loop or buffer already has that name.
 std::string fresh_name(const schedule::Schedule& s, const std::string& base);
 // The loops that hold nothing but each other, from `s` on, outermost first.

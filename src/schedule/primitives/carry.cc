@@ -15,20 +15,30 @@ class Carry {
   Carry(Edit& e, const Buffer& acc, Buffer totals, int64_t block)
       : e_(e), acc_(acc), totals_(std::move(totals)), block_(e.ctx.constant(block)) {}
 
-  // Nothing but terms of sums happens in `s`.
+  // Nothing but terms of sums, and stores of values that may follow from the sums so far, happens in `s`.
   bool only_adds(const StmtPtr& s) const {
     bool adds = true, reads = false;
-    loop::for_each(s, [&](const Stmt& x) {
+    const StmtPtr sums =
+        loop::rewrite(s, [&](const StmtPtr& x) -> StmtPtr { return is_put(*x) ? loop::make_block({}) : x; });
+    loop::for_each(sums, [&](const Stmt& x) {
       adds = adds && x.kind != StmtKind::Check && x.kind != StmtKind::While && x.kind != StmtKind::Alloc &&
              (x.kind != StmtKind::Store || (x.buffer == acc_.id && x.store_kind == StoreKind::Add));
     });
-    for (const Access& a : accesses_of(s)) reads = reads || (a.buffer == acc_.id && !a.is_store);
+    for (const Access& a : accesses_of(sums)) reads = reads || (a.buffer == acc_.id && !a.is_store);
     return adds && !reads;
+  }
+
+  // `s`, which reads sums, where they are parts of the totals.
+  StmtPtr behind_totals(const StmtPtr& s) const {
+    return loop::substitute(s, {}, [&](expr::Scalar x) {
+      if (x->tensor != acc_.id) return x;
+      return expr::make_cast(acc_.dtype, expr::make_load(e_.ctx, totals_.id, DType::F64, x->index)) + x;
+    });
   }
 
   // The most terms that an element gets while `s` runs once.
   Dim terms(const StmtPtr& s) const {
-    if (s->kind == StmtKind::Store) return e_.ctx.constant(1);
+    if (s->kind == StmtKind::Store) return e_.ctx.constant(s->buffer == acc_.id ? 1 : 0);
     Dim sum = e_.ctx.constant(0);
     for (const StmtPtr& child : s->body) sum = sum + terms(child);
     return s->kind == StmtKind::For && !is_lane(s) ? sum * s->extent : sum;
@@ -67,6 +77,9 @@ class Carry {
   }
 
  private:
+  bool is_put(const Stmt& s) const {
+    return s.kind == StmtKind::Store && s.buffer != acc_.id && s.store_kind == StoreKind::Assign;
+  }
   // Whether the iterations of a loop have elements of their own.
   static bool is_lane(const StmtPtr& l) { return l->for_kind == ForKind::Vector || l->for_kind == ForKind::Unroll; }
   // The elements go to their totals and start again.
@@ -77,13 +90,17 @@ class Carry {
                                loop::make_store(acc_.id, at, expr::make_const(e_.ctx, acc_.dtype, 0))});
     });
   }
-  // For each element, in vectors along the last axis.
+  // For each element, in vectors along the last axis that has several.
   StmtPtr each(const std::function<StmtPtr(const std::vector<Dim>&)>& body) {
     std::vector<Dim> at;
-    for (Dim d : acc_.shape) at.push_back(e_.derived_index(totals_.name + ".v", d));
+    for (Dim d : acc_.shape) at.push_back(d.is_const(1) ? e_.ctx.constant(0) : e_.derived_index(totals_.name + ".v", d));
     StmtPtr s = body(at);
-    for (size_t k = at.size(); k-- > 0;)
-      s = loop::make_for(*at[k].as_symbol(), acc_.shape[k], k + 1 == at.size() ? ForKind::Vector : ForKind::Unroll, s);
+    ForKind kind = ForKind::Vector;
+    for (size_t k = at.size(); k-- > 0;) {
+      if (acc_.shape[k].is_const(1)) continue;
+      s = loop::make_for(*at[k].as_symbol(), acc_.shape[k], kind, s);
+      kind = ForKind::Unroll;
+    }
     return s;
   }
 
@@ -119,7 +136,7 @@ Status Schedule::carry(std::string_view buffer, std::string_view at, int64_t blo
   if (e.ctx.proves_less_equal(terms, most)) return e.refuse("no sum has more than " + std::to_string(block) + " terms");
   StmtPtr few;
   if (!e.ctx.proves_less(most, terms)) few = carry.short_of(e.copy(home));
-  StmtPtr now = carry.around(carry.in_blocks(home));
+  StmtPtr now = carry.around(carry.in_blocks(carry.behind_totals(home)));
   if (few) now = loop::make_if(expr::less(most, terms), now, few);
   e.replace(home, loop::make_alloc(std::move(totals), now));
   return e.commit();

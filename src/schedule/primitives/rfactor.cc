@@ -7,7 +7,6 @@
 #include "schedule/primitives/tail.h"
 
 namespace pliant::schedule {
-namespace {
 
 std::optional<Scalar> identity_of(StoreKind k, DType t, expr::Context& ctx) {
   switch (k) {
@@ -23,7 +22,6 @@ std::optional<Scalar> identity_of(StoreKind k, DType t, expr::Context& ctx) {
   return std::nullopt;
 }
 
-// Whether the element that `update` changes is 0 before `outer` runs: the statement before it says so.
 bool starts_at_zero(const Edit& e, const StmtPtr& outer, const Stmt& update) {
   const std::vector<StmtPtr> path = e.enclosing(outer);
   const std::vector<StmtPtr> around = path.empty() ? std::vector<StmtPtr>{} : statements_of(path.back());
@@ -33,8 +31,6 @@ bool starts_at_zero(const Edit& e, const StmtPtr& outer, const Stmt& update) {
   return before.kind == StmtKind::Store && before.buffer == update.buffer && before.index == update.index &&
          before.store_kind == StoreKind::Assign && before.value->kind == expr::ScalarKind::Const && before.value->bits == 0;
 }
-
-}  // namespace
 
 Status Schedule::rfactor(std::string_view lane, int64_t lanes, std::string_view at, std::string_view name,
                          loop::Scope scope) {
