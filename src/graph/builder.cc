@@ -20,8 +20,7 @@ expr::Context* context_of(const Type& t) {
 
 FunctionBuilder FunctionBuilder::rewriting(const Function& like) {
   FunctionBuilder b(like.name);
-  b.f_ = like;
-  b.f_.nodes.clear();
+  b.f_ = {like.name, like.params, like.results, like.result_names, like.default_values, {}, like.values, like.constraints};
   for (const Value& v : like.values) {
     b.ctx_ = context_of(v.type);
     if (b.ctx_ != nullptr) break;

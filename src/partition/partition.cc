@@ -1,6 +1,6 @@
 #include "partition/partition.h"
 
-#include <set>
+#include <unordered_map>
 
 #include "partition/groups.h"
 #include "partition/partitioner.h"
@@ -10,14 +10,13 @@ namespace {
 
 // Numbers of the functions that run, the entry first.
 std::vector<size_t> functions_that_run(const graph::Module& module) {
+  std::unordered_map<std::string, size_t> others;  // not found so far
+  for (size_t k = 1; k < module.functions.size(); ++k) others.emplace(module.functions[k]->name, k);
   std::vector<size_t> order{0};
-  std::set<std::string> seen{module.main().name};
   for (size_t i = 0; i < order.size(); ++i)
     graph::for_each_node(*module.functions[order[i]], [&](const graph::Node& n) {
       if (n.op != "core.call") return;
-      const std::string name = n.attrs.string_or("callee", "");
-      for (size_t k = 0; k < module.functions.size(); ++k)
-        if (module.functions[k]->name == name && seen.insert(name).second) order.push_back(k);
+      if (auto called = others.extract(n.attrs.string_or("callee", "")); !called.empty()) order.push_back(called.mapped());
     });
   return order;
 }

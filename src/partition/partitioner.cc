@@ -71,7 +71,9 @@ Node Partitioner::as_kernel(const Node& n) {
   std::vector<ValueId> outputs;
   for (ValueId v : n.outputs)
     if (v != kNoValue) outputs.push_back(v);
-  return graph::make_kernel(b_, {n}, outputs, n.loc);
+  std::vector<Node> nodes;
+  nodes.push_back(n);
+  return graph::make_kernel(b_, std::move(nodes), outputs, n.loc);
 }
 
 void Partitioner::add_kernel(Node kernel, lower::LoweredNode low) {
