@@ -1,5 +1,6 @@
 #include "passes/layouts/channels_last.h"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 
@@ -188,22 +189,33 @@ Answer with_layout(const Query& q) {
   return c;
 }
 
-// One channel a group: no sum over channels, and planes do as well as channels for the vectors.
-bool is_depthwise(const Query& q, size_t weight) {
-  const TensorType* w = q.in(weight);
-  return w != nullptr && w->shape.size() >= 3 && w->shape[1].is_const(1) && !w->shape[0].is_const(1);
-}
-
-Answer contraction(const Query& q) {
-  Answer c = with_layout(q);
-  if (c) c->wanted = !is_depthwise(q, q.node.op == "quant.qlinear_conv" ? 3 : 1);
-  return c;
+// Whether the node sums over channels (axis 1) of input 0: with one channel a group, planes do as well as channels for the
+// vectors.
+Result<bool> sums_over_channels(const Query& q) {
+  te::Builder builder(q.ctx);
+  const ops::Defined d = TRY(ops::define(q.f, q.node, builder));
+  const std::vector<te::Tensor> stages = te::stages_of(d.outputs);
+  return std::any_of(stages.begin(), stages.end(), [&](const te::Tensor& t) {
+    if (t->kind != te::Kind::Reduce || t->combiner != te::Combiner::Sum) return false;
+    const std::vector<expr::Scalar> loads = expr::loads_of(t->body);
+    return std::any_of(loads.begin(), loads.end(), [&](expr::Scalar load) {
+      if (load->tensor != d.inputs[0]->id) return false;
+      for (size_t r = 0; r < t->reduce_index.size(); ++r)
+        if (!t->reduce_extent[r].is_const(1) && expr::uses_symbol(load->index[1], t->reduce_index[r])) return true;
+      return false;
+    });
+  });
 }
 
 using Rule = std::function<Answer(const Query&)>;
 
-// Of operators that are more than one function of the elements at a position.
-const std::map<std::string, Rule>& rules() {
+// Named rules. An operator is here because its definition does not say what its attributes mean: `axis` is one axis of input
+// 0 for these, but where normalisation begins for nn.layer_norm and an axis of the output for array.one_hot; `axes` are
+// axes that array.slice and array.resize list with sizes in the same order; `pads`, `shape` and `repeats` are per axis. A
+// reshape has its rule because it moves nothing in either layout, which its flat indices do not show, and quantisation
+// because a scale for each position of an axis is broadcast along it. Which operators are elementwise, reductions, or know
+// layouts is read off their definitions.
+const std::map<std::string, Rule>& named_rules() {
   static const std::map<std::string, Rule> table = [] {
     std::map<std::string, Rule> t;
     auto add = [&](const Rule& rule, std::initializer_list<const char*> names) {
@@ -213,9 +225,6 @@ const std::map<std::string, Rule>& rules() {
     add(with_axis, {"array.split", "array.cumsum", "array.cumprod"});
     add(along_last_axis_by_default, {"nn.softmax", "nn.log_softmax", "nn.hardmax", "nn.lp_norm", "array.top_k"});
     add(with_axes, {"array.slice", "array.resize"});
-    add(reduction, {"reduce.sum", "reduce.mean", "reduce.max", "reduce.min", "reduce.prod", "reduce.l1", "reduce.l2",
-                    "reduce.sum_square", "reduce.log_sum", "reduce.log_sum_exp", "reduce.any", "reduce.all"});
-    add(arg_reduction, {"reduce.arg_max", "reduce.arg_min"});
     add([](const Query& q) { return with_sizes(q, "repeats"); }, {"array.tile"});
     add([](const Query& q) { return with_sizes(q, "shape"); }, {"array.expand"});
     add(pad, {"array.pad"});
@@ -223,12 +232,20 @@ const std::map<std::string, Rule>& rules() {
     add(reshape, {"array.reshape"});
     add(quantisation, {"quant.quantize", "quant.dequantize"});
     add(dynamic_quantisation, {"quant.dynamic_quantize"});
-    add(with_layout, {"nn.max_pool", "nn.avg_pool", "nn.lp_pool", "nn.global_avg_pool", "nn.global_max_pool",
-                      "nn.global_lp_pool", "nn.batch_norm"});
-    add(contraction, {"nn.conv", "nn.conv_transpose", "quant.conv_integer", "quant.qlinear_conv"});
     return t;
   }();
   return table;
+}
+
+}  // namespace
+
+namespace {
+
+// Whether the operator's definition has an attribute of this name.
+bool declares(const Node& n, const char* name) {
+  const ops::OpDef* op = ops::find_op(n.op);
+  return op != nullptr && op->compute &&
+         std::any_of(op->attrs.begin(), op->attrs.end(), [&](const ops::AttrSpec& a) { return a.name == name; });
 }
 
 }  // namespace
@@ -249,7 +266,13 @@ std::vector<int64_t> to_first(size_t rank) {
 
 Result<std::optional<ChannelsLast>> channels_last(const Function& f, const Node& n, expr::Context& ctx) {
   const Query query{f, n, ctx};
-  if (auto rule = rules().find(n.op); rule != rules().end()) return rule->second(query);
+  if (auto rule = named_rules().find(n.op); rule != named_rules().end()) return rule->second(query);
+  if (declares(n, "layout")) {
+    Answer c = with_layout(query);
+    if (c) c->wanted = TRY(sums_over_channels(query));
+    return c;
+  }
+  if (declares(n, "keepdims")) return declares(n, "axes") ? reduction(query) : arg_reduction(query);
   if (n.inputs.empty() || n.outputs.empty() || !has_channels(query.out(0))) return Answer();
   return TRY(is_elementwise(f, n, ctx)) ? Answer(broadcasting(query)) : Answer();
 }
