@@ -109,15 +109,16 @@ Result<size_t> Partitioner::add_chain(const std::vector<Node>& nodes, size_t fir
   size_t kernels = 0, end = first;
   for (size_t i = first; i < nodes.size() && i - first < kMostNodes; ++i) {
     const Node& n = nodes[i];
-    if (n.op == "core.const" || lower::view_of(n, f_, ctx_)) continue;
+    if (n.op == "core.const" || lower::view_of(n, f_, ctx_)) {
+      learn_constant(n);  // what is tried next may read it
+      continue;
+    }
     if (n.outputs.empty() || !is_small(n)) break;
     ++kernels;
     end = i + 1;
   }
   if (kernels < 2) return size_t{0};
   const std::span<const Node> run(nodes.data() + first, end - first);
-  for (const Node& n : run)
-    if (n.op == "core.const") constants_.by_value[n.outputs[0]] = n.attrs.constant("value");
   const std::vector<ValueId> outputs = used_after(run);
   std::optional<lower::LoweredNode> low =
       TRY(lower::lower_chain(f_, run, outputs, constants_, ctx_, target_, options_.lower));

@@ -93,6 +93,29 @@ TEST(Partition, ChainsAreOfConstantSmallWork) {
   EXPECT_EQ(outline(small_nodes(50, "8")), "chain48 chain2");
 }
 
+// What was tried for a chain, and is too large for one, was lowered with the weights that stand between the nodes.
+TEST(Partition, NodesAreTriedWithTheConstantsBeforeThem) {
+  const graph::Module m = parsed(R"(func @main(%0 "x": f32[1, 256]) {
+  %1 "a" = array.cumsum(%0) {axis=0} : f32[1, 256]
+  %2 = core.const() {value=f32[256, 512] dense<random 1>} : f32[256, 512]
+  %3 "b" = nn.matmul(%0, %2) : f32[1, 512]
+  return %1 "a", %3 "b"
+}
+)");
+  const Result<Partitioned> p = partition(m, target::native_target(), {});
+  ASSERT_TRUE(p.ok()) << p.error().text();
+  const graph::Node& product = p.value().module.main().nodes.back();
+  const auto tried = p.value().lowered.find(product.regions[0].get());
+  ASSERT_NE(tried, p.value().lowered.end());
+  size_t packed = 0;
+  for (const lower::LoweredKernel& k : tried->second.kernels)
+    for (const lower::KernelArg& a : k.args) {
+      EXPECT_NE(a.value, product.inputs[1]);
+      packed += a.constant != nullptr ? 1 : 0;
+    }
+  EXPECT_GT(packed, 0u);
+}
+
 // A loop whose body is `body`, over f32[4], in a module with a function of such a value.
 std::string loop_of(const std::string& body) {
   return kSizes + "symbol i {upper=dim(n - 1), origin=loop_index(\"l\", 0)}\n" +

@@ -100,6 +100,16 @@ Status Partitioner::add_region(std::shared_ptr<const graph::Region>& region) {
   return ok();
 }
 
+void Partitioner::learn_constant(const Node& n) {
+  if (n.outputs.size() != 1 || constants_.by_value[n.outputs[0]]) return;
+  if (n.op == "core.const") {
+    constants_.by_value[n.outputs[0]] = n.attrs.constant("value");
+    constant_nodes_[n.outputs[0]] = &n;
+  } else if (auto view = lower::view_of(n, f_, ctx_); view && view->is_whole() && constants_.by_value[n.inputs[0]]) {
+    constants_.by_value[n.outputs[0]] = lower::with_shape(constants_.by_value[n.inputs[0]], f_.tensor_type(n.outputs[0]));
+  }
+}
+
 Status Partitioner::add_node(const Node& n) {
   if (n.op == "core.loop") return add_loop(n);
   if (is_computed(n)) {
@@ -111,14 +121,9 @@ Status Partitioner::add_node(const Node& n) {
     learn(n.outputs);
     return ok();
   }
-  if (n.op == "core.const") {
-    constants_.by_value[n.outputs[0]] = n.attrs.constant("value");
-    constant_nodes_[n.outputs[0]] = &n;
-  } else if (auto view = lower::view_of(n, f_, ctx_); view && view->is_whole() && constants_.by_value[n.inputs[0]]) {
-    constants_.by_value[n.outputs[0]] = lower::with_shape(constants_.by_value[n.inputs[0]], f_.tensor_type(n.outputs[0]));
-  } else if (n.op == "core.read_dims") {
+  learn_constant(n);
+  if (n.op == "core.read_dims")
     for (graph::Dim d : n.attrs.dims_or("symbols", {})) learn(d);
-  }
   Node copy = n;
   for (auto& region : copy.regions) TRY(add_region(region));
   b_.append(std::move(copy));

@@ -32,6 +32,8 @@ class Partitioner {
   // Whether loops compute the node: it is neither a view nor an append.
   bool is_computed(const Node& n) const;
   Node as_kernel(const Node& n);
+  // A core.const, or a view of one.
+  void learn_constant(const Node& n);
   void learn(const std::vector<ValueId>& values);
   void learn(graph::Dim d);
   bool all_known(const graph::TensorType& t) const;
