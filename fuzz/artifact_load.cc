@@ -17,7 +17,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (artifact::open_file({static_cast<const std::byte*>(bytes), size}, options, view, error)) {
     for (size_t v = 0; v < view.variants.size(); ++v) {
       artifact::Program program;
-      artifact::read_program(view, v, program, error);
+      artifact::DebugTable debug;
+      if (artifact::read_program(view, v, program, error) && artifact::read_debug(view, v, program, debug, error))
+        artifact::print(debug, program);
     }
   }
   pliant_load_options load{};

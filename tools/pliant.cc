@@ -89,6 +89,7 @@ int parse_and_run(int argc, char** argv) {
   i->add_option("MODEL", inspect_args.model)->required();
   i->add_flag("--graph", inspect_args.graph, "print a model's graph");
   i->add_flag("--code", inspect_args.code, "print an artifact's instructions");
+  i->add_flag("--kernels", inspect_args.kernels, "print how an artifact's kernels were made, and what they should take");
 
   CLI::App* v = app.add_subcommand("verify", "Compare an artifact with the reference evaluation of its model");
   v->add_option("ARTIFACT", verify_args.artifact)->required();

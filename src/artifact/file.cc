@@ -22,7 +22,9 @@ struct Header {
 };
 static_assert(sizeof(Header) == 64);
 
-enum class SectionKind : uint32_t { Tables, Text, Rodata, Data, Constants };
+enum class SectionKind : uint32_t { Tables, Text, Rodata, Data, Constants, Debug };
+constexpr size_t kSectionsOfVariant = 5;  // besides Constants
+constexpr uint64_t kTableAlignment = 8;
 struct Section {
   SectionKind kind;
   uint32_t variant;
@@ -69,14 +71,14 @@ ConstantPlaces place_constants(std::span<const Variant> variants) {
 struct Plan {
   Header header{};
   std::vector<Section> sections;
-  std::vector<std::vector<std::byte>> tables;
+  std::vector<std::vector<std::byte>> tables, debug;
   ConstantPlaces constants;
 };
 
 Plan plan_file(std::span<const Variant> variants) {
   Plan plan;
   plan.constants = place_constants(variants);
-  uint64_t at = sizeof(Header) + sizeof(Section) * (4 * variants.size() + 1);
+  uint64_t at = sizeof(Header) + sizeof(Section) * (kSectionsOfVariant * variants.size() + 1);
   auto add = [&](SectionKind kind, size_t variant, uint64_t bytes, uint64_t alignment) {
     at = round_up(at, alignment);
     plan.sections.push_back({kind, static_cast<uint32_t>(variant), at, bytes});
@@ -86,7 +88,7 @@ Plan plan_file(std::span<const Variant> variants) {
     Program tables = variants[i].program;
     tables.constants = plan.constants.of[i];
     plan.tables.push_back(encode_tables(tables));
-    add(SectionKind::Tables, i, plan.tables[i].size(), 8);
+    add(SectionKind::Tables, i, plan.tables[i].size(), kTableAlignment);
   }
   for (size_t i = 0; i < variants.size(); ++i) {
     const NativeImage& image = variants[i].program.image;
@@ -95,6 +97,10 @@ Plan plan_file(std::span<const Variant> variants) {
     add(SectionKind::Data, i, image.data.size(), kPageBytes);
   }
   add(SectionKind::Constants, 0, plan.constants.bytes, kPageBytes);
+  for (size_t i = 0; i < variants.size(); ++i) {
+    plan.debug.push_back(encode_debug(variants[i].debug));
+    add(SectionKind::Debug, i, plan.debug[i].size(), kTableAlignment);
+  }
   std::memcpy(plan.header.magic, kMagic, sizeof kMagic);
   plan.header.version = kFormatVersion;
   plan.header.sections = static_cast<uint32_t>(plan.sections.size());
@@ -128,18 +134,20 @@ bool check_frame(Bytes bytes, const ReadOptions& options, Header& header, Digest
 
 // The section table: kinds as the writer orders them, ascending, aligned, inside the file.
 bool check_sections(std::span<const Section> sections, uint64_t end, std::string& error) {
-  const size_t variants = sections.size() / 4;
+  const size_t variants = sections.size() / kSectionsOfVariant, constants = 4 * variants;
   uint64_t at = sizeof(Header) + sections.size_bytes();
   for (size_t i = 0; i < sections.size(); ++i) {
     const Section& s = sections[i];
-    const bool tables = i < variants, constants = i + 1 == sections.size();
-    const auto kind = tables      ? SectionKind::Tables
-                      : constants ? SectionKind::Constants
-                                  : static_cast<SectionKind>(1 + (i - variants) % 3);
-    const size_t variant = tables ? i : constants ? 0 : (i - variants) / 3;
+    const bool tables = i<variants, debug = i> constants;
+    const auto kind = tables           ? SectionKind::Tables
+                      : i == constants ? SectionKind::Constants
+                      : debug          ? SectionKind::Debug
+                                       : static_cast<SectionKind>(1 + (i - variants) % 3);
+    const size_t variant = tables ? i : i == constants ? 0 : debug ? i - constants - 1 : (i - variants) / 3;
     if (s.kind != kind || s.variant != variant)
       return fail(error, "section " + std::to_string(i) + " of the file is of the wrong kind");
-    if (s.offset < at || s.offset > end || s.bytes > end - s.offset || s.offset % (tables ? 8 : kPageBytes) != 0)
+    if (s.offset < at || s.offset > end || s.bytes > end - s.offset ||
+        s.offset % (tables || debug ? kTableAlignment : kPageBytes) != 0)
       return fail(error, "section " + std::to_string(i) + " of the file lies outside it");
     at = s.offset + s.bytes;
   }
@@ -167,6 +175,7 @@ std::vector<std::byte> write_file(std::span<const Variant> variants) {
       case SectionKind::Text: put(s.offset, image.text); break;
       case SectionKind::Rodata: put(s.offset, image.rodata); break;
       case SectionKind::Data: put(s.offset, image.data); break;
+      case SectionKind::Debug: put(s.offset, plan.debug[s.variant]); break;
       case SectionKind::Constants:
         for (const auto& [offset, bytes] : plan.constants.contents) put(s.offset + offset, bytes);
         break;
@@ -182,13 +191,13 @@ bool open_file(Bytes bytes, const ReadOptions& options, FileView& out, std::stri
   if (!check_frame(bytes, options, header, out.digest, error)) return false;
   const uint64_t end = bytes.size() - kDigestBytes;
   const uint64_t count = header.sections;
-  if (count < 5 || count % 4 != 1 || count > (end - sizeof(Header)) / sizeof(Section))
+  if (count <= kSectionsOfVariant || count % kSectionsOfVariant != 1 || count > (end - sizeof(Header)) / sizeof(Section))
     return fail(error, "the file has an impossible number of sections, " + std::to_string(count));
   std::vector<Section> sections(count);
   std::memcpy(sections.data(), bytes.data() + sizeof(Header), count * sizeof(Section));
   if (!check_sections(sections, end, error)) return false;
   auto part = [&](size_t i) { return bytes.subspan(sections[i].offset, sections[i].bytes); };
-  const size_t variants = count / 4;
+  const size_t variants = count / kSectionsOfVariant;
   out.variants.clear();
   for (size_t v = 0; v < variants; ++v) {
     size_t image = variants + 3 * v;
@@ -197,10 +206,11 @@ bool open_file(Bytes bytes, const ReadOptions& options, FileView& out, std::stri
     view.text = part(image);
     view.rodata = part(image + 1);
     view.data = part(image + 2);
+    view.debug = part(4 * variants + 1 + v);
     if (!decode_target(view.tables, view.target, view.features))
       return fail(error, "the tables of variant " + std::to_string(v) + " are malformed");
   }
-  out.constants = part(count - 1);
+  out.constants = part(4 * variants);
   return true;
 }
 
@@ -212,6 +222,12 @@ bool read_program(const FileView& view, size_t variant, Program& out, std::strin
   out.image.rodata.assign(v.rodata.begin(), v.rodata.end());
   out.image.data.assign(v.data.begin(), v.data.end());
   return verify(out, view.constants.size(), error);
+}
+
+bool read_debug(const FileView& view, size_t variant, const Program& program, DebugTable& out, std::string& error) {
+  if (!decode_debug(view.variants[variant].debug, out))
+    return fail(error, "the debug table of variant " + std::to_string(variant) + " is malformed");
+  return verify(out, program, error);
 }
 
 }  // namespace pliant::artifact

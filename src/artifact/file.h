@@ -2,7 +2,8 @@
 //
 //   header    64 bytes: magic, format version, section count, file size
 //   table     one entry a section: kind, variant, offset, size
-//   sections  Program (tables, as in program_bytes.h), Text, Rodata, Data of each variant; Constants, shared by all
+//   sections  Program (tables, as in program_bytes.h), Text, Rodata, Data of each variant; Constants, shared by all; the
+//             Debug table (debug.h) of each variant
 //   digest    32 bytes, the end of the file
 //
 // Text, Rodata, Data and Constants begin at multiples of 4096, each constant at a multiple of 64 within its section, so that
@@ -17,11 +18,11 @@
 #include <string>
 #include <vector>
 
-#include "artifact/program.h"
+#include "artifact/debug.h"
 
 namespace pliant::artifact {
 
-inline constexpr uint32_t kFormatVersion = 5;
+inline constexpr uint32_t kFormatVersion = 6;
 inline constexpr uint64_t kPageBytes = 4096;
 inline constexpr uint64_t kConstantAlignment = 64;
 inline constexpr int kMaxRank = 32;
@@ -31,8 +32,9 @@ inline constexpr int kMaxRank = 32;
 struct Variant {
   Program program;
   std::vector<std::span<const std::byte>> constants;
+  DebugTable debug;
 };
-// The whole file in one block of exactly its size. Variants must pass verify().
+// The whole file in one block of exactly its size. Variants and their debug tables must pass verify().
 std::vector<std::byte> write_file(std::span<const Variant> variants);
 
 inline constexpr uint64_t kDigestBytes = 32;
@@ -46,7 +48,7 @@ struct ReadOptions {
 struct VariantView {
   std::string target;
   std::vector<std::string> features;
-  std::span<const std::byte> tables, text, rodata, data;
+  std::span<const std::byte> tables, text, rodata, data, debug;
 };
 // A file whose header, sections and digest are sound. Borrows the bytes.
 struct FileView {
@@ -60,6 +62,8 @@ bool open_file(std::span<const std::byte> bytes, const ReadOptions& options, Fil
 // Decodes and verifies (artifact/verify.h) one variant. Program::image holds copies; ConstantDescs are inside
 // view.constants.
 bool read_program(const FileView& view, size_t variant, Program& out, std::string& error);
+// Decodes and verifies the debug table of one variant, whose program that is.
+bool read_debug(const FileView& view, size_t variant, const Program& program, DebugTable& out, std::string& error);
 
 // The first bytes of every .pliant file.
 bool has_magic(std::span<const std::byte> bytes);

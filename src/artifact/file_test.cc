@@ -21,9 +21,17 @@ std::vector<std::byte> bytes(size_t n, int seed) {
   return out;
 }
 
+// One of full_program().
+DebugTable debug_table() {
+  DebugTable d{.sizes = "n = 1"};
+  d.provenance = {{"dot4", "template map", "lanes = 8", "vectorize i 8 -> v l t\n"}, {"", "builder transpose", "", ""}};
+  for (size_t k = 0; k < full_program().kernels.size(); ++k) d.kernels.push_back({{1, 0}, "n <= 8", 1000 + k});
+  return d;
+}
+
 struct Written {
   std::vector<std::vector<std::byte>> constants = {bytes(1000, 1), bytes(64, 2), {}, bytes(1000, 1), bytes(70'000, 3)};
-  Variant variant{full_program(), {constants.begin(), constants.end()}};
+  Variant variant{full_program(), {constants.begin(), constants.end()}, debug_table()};
   std::vector<std::byte> file = write_file({&variant, 1});
 };
 
@@ -33,7 +41,9 @@ std::string open_error(std::span<const std::byte> file, bool check_digest = true
   if (!open_file(file, {check_digest, 1}, view, error)) return error;
   for (size_t i = 0; i < view.variants.size(); ++i) {
     Program p;
-    if (!read_program(view, i, p, error)) return error;
+    DebugTable debug;
+    if (!read_program(view, i, p, error) || !read_debug(view, i, p, debug, error)) return error;
+    print(debug, p);
   }
   return "";
 }
@@ -68,6 +78,32 @@ TEST(file, round_trip) {
   }
   EXPECT_EQ(p.constants[0].offset, p.constants[3].offset) << "equal constants are stored once";
   EXPECT_EQ(static_cast<size_t>(view.constants.data() - w.file.data()) % kPageBytes, 0u);
+  DebugTable debug;
+  ASSERT_TRUE(read_debug(view, 0, p, debug, error)) << error;
+  EXPECT_EQ(encode_debug(debug), encode_debug(w.variant.debug));
+  EXPECT_NE(print(debug, p).find("  made by: template map\n    rewrite: dot4\n    knobs: lanes = 8\n    vectorize i 8"),
+            std::string::npos)
+      << print(debug, p);
+}
+
+TEST(file, refuses_a_debug_table_of_other_kernels) {
+  const Program p = full_program();
+  std::string error;
+  DebugTable d = debug_table();
+  EXPECT_TRUE(verify(d, p, error)) << error;
+  d.kernels[0].provenance[1] = 2;
+  EXPECT_FALSE(verify(d, p, error));
+  EXPECT_EQ(error, "the debug table is malformed: it is not one of these kernels");
+  d = debug_table();
+  d.kernels[0].provenance.clear();
+  EXPECT_FALSE(verify(d, p, error));
+  d = debug_table();
+  d.kernels.pop_back();
+  EXPECT_FALSE(verify(d, p, error));
+  d = debug_table();
+  d.provenance[0].trace = std::string("\0", 1);
+  EXPECT_FALSE(verify(d, p, error));
+  EXPECT_EQ(error, "the debug table is malformed: a text is not UTF-8");
 }
 
 TEST(file, same_bytes_each_time) {
@@ -101,7 +137,7 @@ TEST(file, refuses_what_is_no_artifact) {
   EXPECT_EQ(open_error(bytes(10'000, 4)), "this is not a .pliant file");
   std::vector<std::byte> other = w.file;
   other[8] = std::byte{9};
-  EXPECT_EQ(open_error(other), "the file has format version 9 but this runtime reads version 5; compile the model again");
+  EXPECT_EQ(open_error(other), "the file has format version 9 but this runtime reads version 6; compile the model again");
   std::vector<std::byte> longer = w.file;
   longer.push_back({});
   EXPECT_EQ(open_error(longer), "the file is too long: it has " + std::to_string(longer.size()) + " bytes but should have " +
@@ -134,14 +170,18 @@ TEST(file, survives_damage_behind_the_digest) {
   FileView view;
   std::string error;
   ASSERT_TRUE(open_file(w.file, {}, view, error));
-  const auto begin = static_cast<size_t>(view.variants[0].tables.data() - w.file.data());
+  const auto at_of = [&](std::span<const std::byte> s) { return static_cast<size_t>(s.data() - w.file.data()); };
+  const VariantView& v = view.variants[0];
+  // Tables, the frame, the debug table.
+  const std::pair<size_t, size_t> ranges[] = {
+      {at_of(v.tables), v.tables.size()}, {0, 64 + 24 * 6}, {at_of(v.debug), v.debug.size()}};
   std::mt19937 random(11);
   int refused = 0;
   for (int i = 0; i < 20'000; ++i) {
     std::vector<std::byte> file(w.file.begin(), w.file.end());
-    const size_t range = i % 2 == 0 ? begin + view.variants[0].tables.size() : 64 + 24 * 5;
+    const auto& [begin, size] = ranges[i % 3];
     for (unsigned flips = 1 + random() % 3; flips > 0; --flips) {
-      const size_t at = (i % 2 == 0 ? begin : 0) + random() % (range - (i % 2 == 0 ? begin : 0));
+      const size_t at = begin + random() % size;
       file[at] = static_cast<std::byte>(random() % 4 == 0 ? 0xff : random());
     }
     refused += !open_error(file, false).empty();

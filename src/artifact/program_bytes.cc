@@ -55,6 +55,9 @@ void fields(auto& a, Is<InvokeDesc> auto& x) {
 }
 void fields(auto& a, Is<Instr> auto& x) { a(x.op, x.a, x.b, x.c); }
 void fields(auto& a, Is<Relocation> auto& x) { a(x.kind, x.offset, x.addend); }
+void fields(auto& a, Is<Provenance> auto& x) { a(x.rewrite, x.maker, x.knobs, x.trace); }
+void fields(auto& a, Is<KernelDebug> auto& x) { a(x.provenance, x.when, x.predicted_ns); }
+void fields(auto& a, Is<DebugTable> auto& x) { a(x.sizes, x.provenance, x.kernels); }
 void fields(auto& a, Is<Program> auto& x) {
   a(x.image.target, x.image.features);
   a(x.model, x.producer, x.precision, x.slot_count, x.key_slots, x.slot_names, x.list_count, x.inputs, x.outputs, x.binds,
@@ -172,17 +175,25 @@ class Decoder {
 
 }  // namespace
 
-std::vector<std::byte> encode_tables(const Program& program) {
+namespace {
+
+std::vector<std::byte> encode(const auto& x) {
   Encoder e;
-  e(program);
+  e(x);
   return std::move(e.out);
 }
-
-bool decode_tables(std::span<const std::byte> bytes, Program& out) {
+bool decode(std::span<const std::byte> bytes, auto& out) {
   Decoder d(bytes);
   d(out);
   return d.ok() && d.at_end();
 }
+
+}  // namespace
+
+std::vector<std::byte> encode_tables(const Program& program) { return encode(program); }
+bool decode_tables(std::span<const std::byte> bytes, Program& out) { return decode(bytes, out); }
+std::vector<std::byte> encode_debug(const DebugTable& debug) { return encode(debug); }
+bool decode_debug(std::span<const std::byte> bytes, DebugTable& out) { return decode(bytes, out); }
 
 bool decode_target(std::span<const std::byte> bytes, std::string& target, std::vector<std::string>& features) {
   Decoder d(bytes);

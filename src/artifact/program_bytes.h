@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "artifact/program.h"
+#include "artifact/debug.h"
 
 namespace pliant::artifact {
 
@@ -13,6 +13,8 @@ std::vector<std::byte> encode_tables(const Program& program);
 // False when the bytes are no tables: cut short, left over, or a value out of its type's range. Takes memory in proportion
 // to the bytes.
 bool decode_tables(std::span<const std::byte> bytes, Program& out);
+std::vector<std::byte> encode_debug(const DebugTable& debug);
+bool decode_debug(std::span<const std::byte> bytes, DebugTable& out);
 // Only the target and the features, which stand first.
 bool decode_target(std::span<const std::byte> bytes, std::string& target, std::vector<std::string>& features);
 

@@ -14,7 +14,8 @@ namespace pliant::bufferize {
 struct Bufferized {
   host::Module module;
   std::vector<graph::ConstantPtr> constants;  // one a module.constants
-  // With lower::Options::derivations, for each node with kernels: its location, their names, LoweredNode::derivation.
+  artifact::DebugTable debug;
+  // With lower::Options::derivations, for each node with kernels: its location, LoweredNode::derivation, its kernels.
   std::string derivations;
 };
 struct Options {

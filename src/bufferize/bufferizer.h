@@ -49,6 +49,8 @@ struct ModuleState {
   std::vector<const graph::Function*> called;  // module.functions after the entry, those still to be done too
   // By loop::outline_key, the lists of sizes for which there are kernels with those in their code.
   std::unordered_map<std::string, std::set<std::vector<Dim>, SizesLess>> own_code;
+  std::map<std::vector<std::string>, uint32_t> provenance_ids{};  // by the fields of artifact::Provenance
+  std::map<std::string, int64_t> predicted_at{};                  // sizes of symbols, by name
 };
 
 struct IfMerge;    // if.cc
@@ -127,7 +129,10 @@ class Bufferizer {
   // Whether the runtime gives the value exactly its memory as an output of the model when its call knows the sizes.
   bool is_output_sized_by_call(ValueId v, const std::vector<expr::SymbolId>& found) const;
   Status bufferize_kernel(const Node& n);
+  // debug.cc: how kernels were made, for the dump and for the artifact's debug table.
   void add_derivation(const Node& n, const lower::LoweredNode& low);
+  void add_debug(const lower::LoweredKernel& k);
+  uint64_t predicted_ns(const lower::LoweredKernel& k);
   // Whether `v` is to lie where an input of the kernel is.
   bool lies_over_input(const Node& n, ValueId v) const;
   void launch(const Node& n, std::vector<lower::LoweredKernel>& kernels, const std::vector<Storage>& temporaries);

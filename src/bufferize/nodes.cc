@@ -2,7 +2,6 @@
 #include "bufferize/bufferizer.h"
 #include "codegen/frame.h"
 #include "loop/outline.h"
-#include "lower/version.h"
 #include "lower/view.h"
 
 namespace pliant::bufferize {
@@ -91,18 +90,6 @@ expr::DimMap Bufferizer::share_code(loop::Function& f) {
   return expr::DimMap(outlined.sizes.begin(), outlined.sizes.end());
 }
 
-void Bufferizer::add_derivation(const Node& n, const lower::LoweredNode& low) {
-  std::string& text = unit_.out.derivations;
-  text += "// " + describe(n.loc) + "\n// kernels:";
-  for (const auto* kernels : {&low.kernels, &low.after_reads})
-    for (const lower::LoweredKernel& k : *kernels)
-      text += " " + k.function.name + (k.when.empty() ? "" : " (when " + lower::print(k.when) + ")");
-  text += "\n" + low.derivation;
-  for (const auto* kernels : {&low.kernels, &low.after_reads})
-    for (const lower::LoweredKernel& k : *kernels) text += k.derivation;
-  text += "\n";
-}
-
 // The nodes of a chain run one after another, so one may read where another has written: they need memory of their own.
 bool Bufferizer::lies_over_input(const Node& n, ValueId v) const {
   const Storage* planned = place_planned_for(v);
@@ -136,6 +123,7 @@ Status Bufferizer::bufferize_kernel(const Node& n) {
 
 void Bufferizer::launch(const Node& n, std::vector<lower::LoweredKernel>& kernels, const std::vector<Storage>& temporaries) {
   for (lower::LoweredKernel& k : kernels) {
+    add_debug(k);
     for (expr::SymbolId s : loop::free_symbols(k.function))
       PLIANT_CHECK(slots_.knows(s)) << "kernel " << k.function.name << " needs " << ctx_.info(s).name
                                     << ", which nothing defines:\n"

@@ -59,6 +59,7 @@ void check(const host::Module& module, expr::Context& ctx) {
 struct Built {
   artifact::Program program;
   std::vector<graph::ConstantPtr> constants;
+  artifact::DebugTable debug;
 };
 Result<Built> build_program(const graph::Module& module, const target::Target& target, const CompileOptions& options) {
   auto progress = [&](const std::string& stage, double fraction) {
@@ -99,7 +100,7 @@ Result<Built> build_program(const graph::Module& module, const target::Target& t
   e.program.model = to_text(std::filesystem::path(module.source).filename().string());
   e.program.producer = "pliant " PLIANT_VERSION;
   e.program.precision = options.precision;
-  return Built{std::move(e.program), std::move(b.constants)};
+  return Built{std::move(e.program), std::move(b.constants), std::move(b.debug)};
 }
 
 }  // namespace
@@ -116,6 +117,7 @@ Result<std::vector<std::byte>> compile_module(const graph::Module& module, const
   if (options.progress) options.progress("writing", 0.95);
   artifact::Variant variant;
   variant.program = std::move(built.program);
+  variant.debug = std::move(built.debug);
   for (const graph::ConstantPtr& c : built.constants) variant.constants.push_back({c->data, c->bytes});
   std::vector<std::byte> bytes = artifact::write_file({&variant, 1});
   if (options.progress) options.progress("done", 1.0);

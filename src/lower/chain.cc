@@ -15,6 +15,7 @@ Result<LoweredNode> RegionLowering::lower_chain(std::span<const Node> nodes, con
   Block out;
   for (const Node& n : nodes) TRY(lower_node_here(n, out));
   LoweredKernel k;
+  k.provenance = provenance_of("chain");
   k.function.name = "chain_" + symbol_name(nodes.back());
   k.function.params = params_;
   k.function.traps = traps_;

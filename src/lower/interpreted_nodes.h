@@ -10,7 +10,10 @@
 #include <vector>
 
 #include "base/half.h"
+#include "loop/pass/flatten.h"
 #include "lower/lower.h"
+#include "lower/version.h"
+#include "schedule/schedule.h"
 
 namespace pliant::lower {
 
@@ -52,7 +55,6 @@ class InterpretedNodes {
     return ok();
   }
 
- private:
   int64_t value_of(expr::Dim d) const {
     auto v = expr::evaluate(d, [&](expr::SymbolId s) -> std::optional<int64_t> {
       auto it = sizes_.find(ctx_.info(s).name);
@@ -62,6 +64,7 @@ class InterpretedNodes {
     return *v;
   }
 
+  // Runs the kernels of one node, whose inputs have memory.
   Status run_node(const graph::Node& n, const LoweredNode& low) {
     allocate(n);
     std::vector<te::Array> temporaries;
@@ -77,6 +80,7 @@ class InterpretedNodes {
     return ok();
   }
 
+ private:
   // Memory for the outputs whose sizes are known and that have none.
   void allocate(const graph::Node& n) {
     for (graph::ValueId v : n.outputs) {
@@ -112,6 +116,22 @@ class InterpretedNodes {
   std::vector<te::Array> memory_;
   ConstantValues constants_;
 };
+
+// Whether the trace of a kernel that a template made gives its loops again from its naive function, which the kernel has
+// with Options::derivations; of other kernels there is nothing to replay.
+inline Status replay(const LoweredKernel& k, expr::Context& ctx) {
+  if (k.naive.empty()) return ok();
+  const loop::Function naive = TRY(loop::parse(k.naive, ctx));
+  schedule::Schedule s(naive, ctx);
+  TRY(s.replay(k.provenance.at(0).trace));
+  loop::Function again = loop::flatten(s.function(), ctx);
+  // A segment of a tensor ends where the tensor does, which its axes do not say.
+  for (size_t i = 0; i < again.params.size(); ++i) again.params[i].shape = k.function.params.at(i).shape;
+  const std::string text = loop::print(again, ctx), wanted = loop::print(k.function, ctx);
+  if (text != wanted)
+    return make_error("loop-equivalence", k.function.name, "another function:\n" + text + describe(k) + wanted);
+  return ok();
+}
 
 // Element `i` as f64.
 inline double element_of(const te::Array& a, size_t i) {

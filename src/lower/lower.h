@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "artifact/debug.h"
 #include "graph/graph.h"
 #include "loop/loop.h"
 #include "ops/op.h"
@@ -15,7 +16,7 @@ namespace pliant::lower {
 
 struct Options {
   int opt_level = 3;
-  bool derivations = false;  // fill in LoweredNode::derivation
+  bool derivations = false;  // fill in the texts of LoweredNode and LoweredKernel that a dump shows
 };
 // What is bound to one parameter of a kernel: a graph value, a packed constant, or a temporary of the node.
 struct KernelArg {
@@ -32,9 +33,15 @@ struct LoweredKernel {
   expr::Dim tasks;              // the task grid
   expr::Dim work;               // total scalar operations
   Predicate when{};             // where it runs (lower/version.h); tasks and work are 0 elsewhere
-  // Of a kernel that a template made, with Options::derivations: the template, its knobs, the naive function and the trace.
-  std::string derivation{};
+  // How its loops were made, then those of the kernels that became part of it.
+  std::vector<artifact::Provenance> provenance{};
+  // Of a kernel that a template made, with Options::derivations: the domains of the knobs, and the naive function.
+  std::string naive{};
 };
+// A kernel whose loops a builder makes without a schedule, yet to be filled in.
+LoweredKernel built_by(const std::string& builder);
+// Says that the kernel computes what the rewrite of that name gave.
+void add_rewrite(LoweredKernel& k, const std::string& name);
 struct Temporary {
   DType dtype;
   std::vector<expr::Dim> shape;

@@ -5,11 +5,10 @@
 #include <cstdlib>
 #include <random>
 
-#include "loop/pass/flatten.h"
 #include "lower/interpreted_nodes.h"
+#include "lower/version.h"
 #include "ops/op.h"
 #include "ops/samples.h"
-#include "schedule/schedule.h"
 
 namespace pliant::lower {
 namespace {
@@ -19,23 +18,6 @@ using graph::ValueId;
 using Sizes = std::map<std::string, int64_t>;
 
 constexpr const char* kTargets[] = {"naive", "x86-64-v3", "x86-64-v4"};
-
-// The trace of a kernel that a template made gives the kernel again.
-void replay(const LoweredKernel& k, expr::Context& ctx) {
-  if (k.derivation.empty()) return;
-  const std::string mark = "// ---- trace\n";
-  const size_t at = k.derivation.find(mark);
-  ASSERT_NE(at, std::string::npos) << k.derivation;
-  const auto naive = loop::parse(k.derivation.substr(0, at), ctx);
-  ASSERT_TRUE(naive.ok()) << naive.error().text() << k.derivation;
-  schedule::Schedule s(naive.value(), ctx);
-  const Status replayed = s.replay(k.derivation.substr(at + mark.size()));
-  ASSERT_TRUE(replayed.ok()) << replayed.error().text() << k.derivation;
-  loop::Function again = loop::flatten(s.function(), ctx);
-  // A segment of a tensor ends where the tensor does, which its axes do not say.
-  for (size_t i = 0; i < again.params.size(); ++i) again.params[i].shape = k.function.params.at(i).shape;
-  EXPECT_EQ(loop::print(again, ctx), loop::print(k.function, ctx)) << k.derivation;
-}
 
 // What the function gives when its nodes are lowered for the target, or `naive`, and interpreted; the reference's results
 // are `expected`. `derivations` gets those of the nodes.
@@ -52,10 +34,13 @@ void check(const graph::Function& f, expr::Context& ctx, const Sizes& sizes, con
   Status done = ok();
   try {
     done = nodes.run(lower, [&](const LoweredNode& low) {
-      for (const LoweredKernel& k : low.kernels) replay(k, ctx);
+      for (const LoweredKernel& k : low.kernels) {
+        const Status replayed = replay(k, ctx);
+        ASSERT_TRUE(replayed.ok()) << replayed.error().text();
+      }
       if (!derivations) return;
       *derivations += low.derivation;
-      for (const LoweredKernel& k : low.kernels) *derivations += k.derivation;
+      for (const LoweredKernel& k : low.kernels) *derivations += describe(k);
     });
   } catch (const std::exception& e) {
     done = make_error("internal", "", e.what());
@@ -362,7 +347,7 @@ TEST(RandomGroups, KernelsGiveWhatTheReferenceGives) {
   EXPECT_GT(tried, static_cast<int>(count));
   for (const char* s : {"polyphase", "contraction", "separable", "rows", "reduction", "stages"})
     EXPECT_NE(derivations.find("// strategy: " + std::string(s) + "\n"), std::string::npos) << s;
-  EXPECT_NE(derivations.find("// template: serial\n"), std::string::npos);
+  EXPECT_NE(derivations.find(": template serial\n"), std::string::npos);
 }
 
 }  // namespace

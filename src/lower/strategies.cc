@@ -125,8 +125,8 @@ Strategy strategy(std::string name, Find find, Lower lower) {
 }
 template <class Find>
 Strategy rewrite(std::string name, Find find) {
-  return strategy(std::move(name), find,
-                  [](const Problem&, const StageList&, const Rewritten& r) { return lower_rewritten(r); });
+  return strategy(name, find,
+                  [name](const Problem&, const StageList&, const Rewritten& r) { return lower_rewritten(r, name); });
 }
 
 }  // namespace
@@ -207,20 +207,25 @@ Result<LoweredNode> lower_node(const graph::Function& f, const graph::Node& node
         LoweredNode out = TRY(lower_problem(p, d));
         out.kernels.insert(out.kernels.begin(), std::make_move_iterator(checks.begin()),
                            std::make_move_iterator(checks.end()));
+        for (const LoweredKernel& k : out.kernels) PLIANT_CHECK(!k.provenance.empty()) << "nobody made " << k.function.name;
         return out;
       });
 }
 
 Result<LoweredNode> naive_node(const graph::Function& f, const graph::Node& node, const ConstantValues& constants,
                                expr::Context& ctx, const target::Target& target, const Options& options) {
-  return with_problem(
-      f, node, constants, ctx, target, options, [&](Problem& p, const ops::Defined& d) -> Result<LoweredNode> {
-        Work work = make_work(p, make_stages(p), d.checks);
-        LoweredNode out;
-        out.derivation = print(work, ctx);
-        out.kernels.push_back({std::move(work.function), std::move(work.args), ctx.constant(1), ctx.constant(1)});
-        return out;
-      });
+  return with_problem(f, node, constants, ctx, target, options,
+                      [&](Problem& p, const ops::Defined& d) -> Result<LoweredNode> {
+                        Work work = make_work(p, make_stages(p), d.checks);
+                        LoweredNode out;
+                        out.derivation = print(work, ctx);
+                        LoweredKernel k = built_by("naive");
+                        k.function = std::move(work.function);
+                        k.args = std::move(work.args);
+                        k.tasks = k.work = ctx.constant(1);
+                        out.kernels.push_back(std::move(k));
+                        return out;
+                      });
 }
 
 }  // namespace pliant::lower

@@ -29,4 +29,24 @@ std::string print(const Predicate& when) {
   return text;
 }
 
+LoweredKernel built_by(const std::string& builder) {
+  LoweredKernel k;
+  k.provenance.push_back({.maker = "builder " + builder});
+  return k;
+}
+
+void add_rewrite(LoweredKernel& k, const std::string& name) {
+  std::string& names = k.provenance.at(0).rewrite;
+  names = names.empty() ? name : name + ", " + names;
+}
+
+std::string describe(const LoweredKernel& k) {
+  const artifact::Provenance& own = k.provenance.at(0);
+  std::string text = "// kernel " + k.function.name + ": " + own.maker + "\n";
+  if (!k.when.empty()) text += "// when: " + print(k.when) + "\n";
+  if (!own.rewrite.empty()) text += "// rewrite: " + own.rewrite + "\n";
+  if (!own.knobs.empty()) text += "// knobs: " + own.knobs + "\n";
+  return text + k.naive + (own.trace.empty() ? "" : "// ---- trace\n" + own.trace);
+}
+
 }  // namespace pliant::lower

@@ -77,7 +77,7 @@ def originals():
 
 
 def sections(data):
-    """(kind, offset, bytes) of each; kind 0 is the tables, 4 the constants, between them native code."""
+    """(kind, offset, bytes) of each; kind 0 is the tables, 4 the constants, 5 the debug table, between them native code."""
     count = struct.unpack_from("<I", data, 12)[0]
     return [(kind, at, size) for kind, _, at, size in (struct.unpack_from("<IIQQ", data, 64 + 24 * i) for i in range(count))]
 

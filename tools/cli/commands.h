@@ -39,7 +39,7 @@ Status bench(const BenchArgs& args);
 
 struct InspectArgs {
   std::string model;
-  bool graph = false, code = false;
+  bool graph = false, code = false, kernels = false;
 };
 Status inspect(const InspectArgs& args);
 

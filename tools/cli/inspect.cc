@@ -60,6 +60,10 @@ Status inspect_artifact(const InspectArgs& args) {
     artifact::Program program;
     if (!artifact::read_program(view, v, program, error)) return make_error("artifact", args.model, error);
     print_program(program, args.code);
+    if (!args.kernels) continue;
+    artifact::DebugTable debug;
+    if (!artifact::read_debug(view, v, program, debug, error)) return make_error("artifact", args.model, error);
+    std::printf("%s", artifact::print(debug, program).c_str());
   }
   return ok();
 }

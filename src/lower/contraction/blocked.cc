@@ -172,7 +172,7 @@ Result<LoweredKernel> lower_blocked(const Problem& p, const StageList& list, con
   body = loop::make_block({long_sum.begin(), long_sum.at_level(0, {*i.as_symbol(), steps}, body)});
   if (!totals.shape[0].is_const(0)) body = loop::make_alloc(std::move(totals), body);
   body = loop::make_alloc(std::move(step), loop::make_alloc(std::move(panels), loop::make_alloc(std::move(sums), body)));
-  LoweredKernel k;
+  LoweredKernel k = built_by("blocked");
   k.tasks = product_of(ctx, parallel);
   k.work = product_of(ctx, b.f.outer) * b.f.row.extent * b.f.col.extent * max(one, depth);
   k.function = builder.finish(wrap_loops(parallel, loop::ForKind::Parallel, body));

@@ -162,8 +162,12 @@ std::optional<size_t> find_contraction(const Problem& p, const StageList& list) 
 Status lower_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e, Temporaries& temporaries,
                      LoweredNode& out) {
   expr::Context& ctx = p.ctx;
-  if (auto groups = split_groups(p, s, e); groups && !is_plain_product(p, list, s, e))
-    return lower_product(p, with_sum(list, *groups), groups->stage, groups->epilogue, temporaries, out);
+  const size_t first = out.kernels.size();
+  if (auto groups = split_groups(p, s, e); groups && !is_plain_product(p, list, s, e)) {
+    TRY(lower_product(p, with_sum(list, *groups), groups->stage, groups->epilogue, temporaries, out));
+    for (size_t k = first; k < out.kernels.size(); ++k) add_rewrite(out.kernels[k], "groups");
+    return ok();
+  }
   StageList local = list;
   Scalar body = s.body;
   if (auto padded = make_padded(p, s)) {
@@ -172,6 +176,7 @@ Status lower_product(const Problem& p, const StageList& list, const Stage& s, co
     local.add(padded->padded);
     add_temporary(padded->padded, temporaries, out);
     out.kernels.push_back(TRY(lower_map_stages(p, local, {&copy}, temporaries)));
+    add_rewrite(out.kernels.back(), "padding");
   }
   Factors f = *make_factors(p, *s.tensor, body, e, local.shapes);
   order_reduction(ctx, f);

@@ -312,7 +312,7 @@ Result<LoweredKernel> lower_skinny_gemm(const Problem& p, const StageList& list,
   } else {
     body = dots(w, rows, highest, first, count);
   }
-  LoweredKernel k;
+  LoweredKernel k = built_by("skinny_gemm");
   k.tasks = product_of(ctx, parallel);
   k.work = product_of(ctx, w.f.outer) * rows * w.f.col.extent * max(one, product_of(ctx, w.f.reduce));
   k.function = builder.finish(wrap_loops(parallel, loop::ForKind::Parallel, body));

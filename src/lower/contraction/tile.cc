@@ -396,7 +396,7 @@ Result<LoweredKernel> lower_tiles(const Problem& p, const StageList& list, const
   body = loop::substitute(body, renames);
   body = loop::make_for(*local_panel.as_symbol(), b.panel_count, loop::ForKind::Serial, body);
   for (size_t i = b.lets.size(); i-- > 0;) body = loop::make_let(b.lets[i].first, b.lets[i].second, body);
-  LoweredKernel k;
+  LoweredKernel k = built_by("tile");
   k.tasks = product_of(ctx, b.parallel);
   k.work = product_of(ctx, t.f.outer) * t.f.row.extent * t.f.col.extent * max(ctx.constant(1), product_of(ctx, t.f.reduce));
   if (has_large_b(t) && !k.tasks.is_const(1))

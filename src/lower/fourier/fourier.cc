@@ -75,7 +75,7 @@ LoweredKernel FourierLowering::plan_kernel() {
   KernelBuilder builder(ctx_, p_.name + "_plan", p_.loc);
   Signature signature(p_, list_, builder, temporaries_);
   signature.add_write(plan_);
-  LoweredKernel k;
+  LoweredKernel k = built_by("fourier plan");
   finish(k, builder, signature, {}, make_plan(ctx_, plan_->id, samples_, pairs_), ctx_.constant(64));
   return k;
 }
@@ -87,7 +87,7 @@ LoweredKernel FourierLowering::table_kernel() {
   signature.add_write(tables_);
   const TableGrid grid = make_tables(ctx_, p_.target, sum_.work, tables_->id, samples_, most(),
                                      [&](const auto& body) { return with(plan_ ? plan_->id : 0, body); });
-  LoweredKernel k;
+  LoweredKernel k = built_by("fourier table");
   finish(k, builder, signature, {grid.chunks}, grid.body, most() * kWorkOfPoint);
   return k;
 }
@@ -129,7 +129,7 @@ LoweredKernel FourierLowering::filter_kernel() {
         [&] { return loop::make_block({}); });
   });
   body = loop::make_alloc(z, state ? loop::make_alloc(registers, body) : body);
-  LoweredKernel k;
+  LoweredKernel k = built_by("fourier filter");
   finish(k, builder, signature, {}, std::move(body), most() * kWorkOfPoint);
   return k;
 }

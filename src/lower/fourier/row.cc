@@ -236,7 +236,7 @@ Result<LoweredKernel> FourierLowering::row_kernel(graph::ConstantPtr constant) {
     body = is_known() ? nothing : loop::make_if(expr::less(ctx_.constant(0), samples_), body, nothing);
   }
   body = loop::make_alloc(z, state ? loop::make_alloc(registers, body) : body);
-  LoweredKernel k;
+  LoweredKernel k = built_by("fourier row");
   finish(k, builder, signature, rows, std::move(body), product_of(ctx_, rows) * samples_ * kWorkOfPoint);
   return k;
 }

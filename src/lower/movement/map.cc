@@ -106,7 +106,7 @@ Walk walk_of(const Problem& p, const StageList& list, const Nest& nest, const st
 // The direct builder that takes the nest, by how its loads walk through memory; nothing where none does.
 std::optional<GridOfBlocks> make_grid(const Problem& p, const StageList& list, const Nest& nest, const Group& group) {
   expr::Context& ctx = p.ctx;
-  if (nest.loops.empty()) return GridOfBlocks{{}, make_point(ctx, nest, group, {}, std::nullopt)};
+  if (nest.loops.empty()) return GridOfBlocks{{}, make_point(ctx, nest, group, {}, std::nullopt), "point"};
   const int64_t lanes = lanes_of(ctx, p.target, nest.scalars, nest.loops.back().extent);
   const Walk walk = group.checks == 0 ? walk_of(p, list, nest, group.stages) : Walk();
   if (walk.transposed) return make_transposed(ctx, p.target, walk.flat, *walk.transposed);
@@ -115,7 +115,7 @@ std::optional<GridOfBlocks> make_grid(const Problem& p, const StageList& list, c
                           [&](const Nest& run, SymbolId var, Dim at) {
                             return make_point(ctx, run, group, {{var, at}}, lane_of(at, ctx.constant(0)));
                           });
-    return GridOfBlocks{{runs.tasks}, runs.body};
+    return GridOfBlocks{{runs.tasks}, runs.body, "runs"};
   }
   if (walk.step) return make_strided(ctx, p.target, walk.flat, *walk.step);
   if (group.checks > 0) return std::nullopt;
@@ -198,6 +198,7 @@ Result<LoweredKernel> lower_map_stages(const Problem& p, const StageList& list, 
   loop::Function f = builder.finish(nullptr);
   LoweredKernel k;
   if (const auto grid = make_grid(p, list, nest, group)) {
+    k = built_by(grid->builder);
     f.body = wrap_loops(grid->parallel, loop::ForKind::Parallel, grid->body);
     k.tasks = product_of(ctx, grid->parallel);
     k.function = std::move(f);

@@ -132,7 +132,8 @@ std::optional<GridOfBlocks> make_interleaved_rows(expr::Context& ctx, const targ
     return loop::make_block(std::move(points));
   };
   parts.push_back(make_vector_loop(ctx, mod(rows.length, lanes), lanes, element, tail_for(target, nest.scalars)));
-  return GridOfBlocks{rows.parallel, wrap_loops(rows.serial, loop::ForKind::Serial, loop::make_block(std::move(parts)))};
+  return GridOfBlocks{rows.parallel, wrap_loops(rows.serial, loop::ForKind::Serial, loop::make_block(std::move(parts))),
+                      "interleaved rows"};
 }
 
 std::optional<GridOfBlocks> make_cut_rows(expr::Context& ctx, const target::Target& target, const FlatMap& map,
@@ -158,11 +159,11 @@ std::optional<GridOfBlocks> make_cut_rows(expr::Context& ctx, const target::Targ
   const loop::StmtPtr in_parts =
       make_cut_loop(ctx, rows.length, lanes, tail, expr::substitute(cut->at, rows.outer) - rows.begin,
                     [&](Side side, Dim v) { return element(sides[side], v); });
-  if (ctx.proves_less_equal(enough, rows.length)) return GridOfBlocks{rows.parallel, in_rows(in_parts)};
+  if (ctx.proves_less_equal(enough, rows.length)) return GridOfBlocks{rows.parallel, in_rows(in_parts), "cut rows"};
   const loop::StmtPtr whole =
       make_vector_loop(ctx, rows.length, lanes, [&](Dim v) { return element(nest.scalars, v); }, tail);
-  return GridOfBlocks{rows.parallel,
-                      loop::make_if(expr::less_equal(enough, rows.length), in_rows(in_parts), in_rows(whole))};
+  return GridOfBlocks{rows.parallel, loop::make_if(expr::less_equal(enough, rows.length), in_rows(in_parts), in_rows(whole)),
+                      "cut rows"};
 }
 
 }  // namespace pliant::lower

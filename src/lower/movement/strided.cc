@@ -126,7 +126,7 @@ Scalar Strided::rows_follow(const std::vector<Scalar>& values) const {
 }
 
 GridOfBlocks Strided::make() {
-  GridOfBlocks grid;
+  GridOfBlocks grid{{}, {}, "strided"};
   grid.parallel = map_.nest.loops;
   grid.parallel.pop_back();
   first_row_ = ctx_.constant(0);

@@ -224,7 +224,7 @@ Blocks::Range Blocks::block_of(const Loop& l, int64_t size, std::vector<Loop>& p
 }
 
 GridOfBlocks Blocks::make() {
-  GridOfBlocks grid;
+  GridOfBlocks grid{{}, {}, "transpose"};
   for (size_t i = 0; i + 1 < map_.nest.loops.size(); ++i)
     if (i != t_.row) grid.parallel.push_back(map_.nest.loops[i]);
   std::vector<std::pair<SymbolId, Dim>> lets;

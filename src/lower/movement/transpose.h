@@ -18,6 +18,7 @@ struct FlatMap {
 struct GridOfBlocks {
   std::vector<Loop> parallel;
   loop::StmtPtr body;
+  const char* builder;
 };
 
 // Some load walks through memory in large steps along the last loop but by single elements along another one. Such loads are

@@ -67,7 +67,10 @@ LoweredKernel RegionLowering::copy_late(const Node& n, ValueId v, int32_t tempor
   loop::Buffer to{.id = ctx_.fresh_tensor(), .name = name_of(v), .dtype = t, .shape = {elements_of(v)}};
   to.is_output = true;
   loop::StmtPtr body = copy({from.id, ctx_.constant(0)}, {to.id, ctx_.constant(0)}, t, elements_of(v));
-  return make_kernel(ctx_, n, "collect_" + symbol_name(n), {from, to}, {{.temporary = temporary}, {.value = v}}, body);
+  LoweredKernel k =
+      make_kernel(ctx_, n, "collect_" + symbol_name(n), {from, to}, {{.temporary = temporary}, {.value = v}}, body);
+  k.provenance.push_back({.maker = "builder copy"});
+  return k;
 }
 
 Result<LoweredNode> RegionLowering::lower_outermost(const Node& n) {
@@ -108,6 +111,7 @@ Result<LoweredNode> RegionLowering::lower_outermost(const Node& n) {
   loop::StmtPtr body = make_non_temporal(out.finish(), escaping, target_.l2_bytes, ctx_);
   low.kernels.push_back(make_kernel(ctx_, n, "loop_" + symbol_name(n), params_, args_, std::move(body)));
   low.kernels.back().function.traps = traps_;
+  low.kernels.back().provenance = provenance_of("loop");
   for (SymbolId s : loop::free_symbols(low.kernels.back().function))
     if (bounds_.binds(s)) return not_native(n, "a size that an iteration decides is needed where none has run");
   low.temporaries = temporaries_;

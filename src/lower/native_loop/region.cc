@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/kernel.h"
+#include "lower/version.h"
 #include "lower/view.h"
 
 namespace pliant::lower {
@@ -191,11 +192,21 @@ int64_t RegionLowering::least_work(Dim work) const {
   return std::clamp<int64_t>(expr::evaluate(work, size).value_or(0), 0, int64_t{1} << 40);
 }
 
+std::vector<artifact::Provenance> RegionLowering::provenance_of(const char* maker) const {
+  std::vector<artifact::Provenance> out{{.maker = maker}};
+  out.insert(out.end(), parts_.begin(), parts_.end());
+  return out;
+}
+
 Status RegionLowering::lower_kernels(const Node& n, Block& out) {
   LoweredNode low = TRY(lower_node(f_, n, constants_, ctx_, target_, options_));
   PLIANT_CHECK(low.reads.empty()) << n.op << " reads symbols";
   derivation_ += low.derivation;
-  for (const LoweredKernel& k : low.kernels) derivation_ += k.derivation;
+  for (const LoweredKernel& k : low.kernels) {
+    if (options_.derivations) derivation_ += describe(k);
+    parts_.insert(parts_.end(), k.provenance.begin(), k.provenance.end());
+    if (!k.when.empty()) parts_.back().maker += " when " + print(k.when);
+  }
   for (ValueId v : n.outputs)
     if (v != graph::kNoValue) TRY(define(n, v, out));
   Block inner;  // the node's temporaries are its own

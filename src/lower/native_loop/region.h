@@ -73,6 +73,8 @@ class RegionLowering {
   Status lower_nodes(const std::vector<graph::Node>& nodes, Block& out);
   Status lower_node_here(const graph::Node& n, Block& out);
   int64_t least_work(Dim work) const;
+  // Of a kernel that the kernels of nodes became part of.
+  std::vector<artifact::Provenance> provenance_of(const char* maker) const;
   Status lower_kernels(const graph::Node& n, Block& out);
   Status lower_read(const graph::Node& n, Block& out);
   void lower_require(const graph::Node& n, Block& out);
@@ -163,6 +165,7 @@ class RegionLowering {
   std::vector<KernelArg> args_;
   std::vector<Temporary> temporaries_;
   std::string derivation_;
+  std::vector<artifact::Provenance> parts_;  // kernels that became part of this one
   std::vector<loop::Trap> traps_;
   std::vector<std::optional<Place>> places_;  // by value id
   std::map<const graph::ConstantData*, Place> constant_places_;

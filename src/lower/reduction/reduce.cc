@@ -345,7 +345,7 @@ Result<LoweredKernel> lower_reduce_with(const Problem& p, const StageList& list,
       stmt = make_total(ctx, t, body, reduce, store_here);
     }
   }
-  LoweredKernel k;
+  LoweredKernel k = built_by("window");
   k.function = builder.finish(wrap_loops(parallel, loop::ForKind::Parallel, stmt));
   k.args = signature.take_args();
   k.tasks = product_of(ctx, parallel);

@@ -9,10 +9,11 @@ Stage Rewritten::add(const te::Tensor& t) {
   return {t, t->body, {}, {}, false};
 }
 
-Result<LoweredNode> lower_rewritten(const Rewritten& r) {
+Result<LoweredNode> lower_rewritten(const Rewritten& r, const std::string& name) {
   LoweredNode out;
   Temporaries temporaries;
   TRY(lower_stages_before(r.p, r.list, r.root, temporaries, out));
+  const size_t first = out.kernels.size();
   for (const Stage& s : r.before) {
     add_temporary(s.tensor, temporaries, out);
     out.kernels.push_back(TRY(lower_single_stage(r.p, r.list, s, temporaries)));
@@ -32,6 +33,7 @@ Result<LoweredNode> lower_rewritten(const Rewritten& r) {
         break;
     }
   }
+  for (size_t k = first; k < out.kernels.size(); ++k) add_rewrite(out.kernels[k], name);
   return out;
 }
 

@@ -26,8 +26,8 @@ struct Rewritten {
   // Makes `t` known to the list.
   Stage add(const te::Tensor& t);
 };
-// The kernels of the stages before the root, then those of the rewrite.
-Result<LoweredNode> lower_rewritten(const Rewritten& r);
+// The kernels of the stages before the root, then those of the rewrite, which are said to come from it.
+Result<LoweredNode> lower_rewritten(const Rewritten& r, const std::string& name);
 
 // Nothing where the rewrite does not fit, or does not pay.
 //

@@ -6,14 +6,21 @@ namespace pliant::lower {
 
 namespace {
 
-std::string derivation_of(const Template& t, const Space& space, const Point& point, const Work& work,
-                          const std::string& trace, expr::Context& ctx) {
-  std::string text = "// kernel " + work.function.name + "\n// template: " + t.name;
-  for (size_t k = 0; k < space.size(); ++k) {
-    text += std::string("\n// ") + space[k].name + " = " + std::to_string(point[k]) + " of";
-    for (int64_t v : space[k].domain) text += " " + std::to_string(v);
+artifact::Provenance provenance_of(const Template& t, const Space& space, const Point& point, const std::string& trace) {
+  artifact::Provenance out{.maker = std::string("template ") + t.name, .trace = trace};
+  for (size_t k = 0; k < space.size(); ++k)
+    out.knobs += (k > 0 ? ", " : "") + std::string(space[k].name) + " = " + std::to_string(point[k]);
+  return out;
+}
+
+std::string print(const Space& space) {
+  std::string text;
+  for (const Knob& k : space) {
+    text += std::string("// domain of ") + k.name + ":";
+    for (int64_t v : k.domain) text += " " + std::to_string(v);
+    text += "\n";
   }
-  return text + "\n" + print(work, ctx) + "// ---- trace\n" + trace;
+  return text;
 }
 
 }  // namespace
@@ -48,7 +55,8 @@ Result<LoweredKernel> schedule_kernel(const Problem& p, const Template& t, Work 
   TRY(t.apply(s, point));
   TRY(s.verify());
   LoweredKernel k;
-  if (p.options.derivations) k.derivation = derivation_of(t, *space, point, work, s.trace(), ctx);
+  k.provenance.push_back(provenance_of(t, *space, point, s.trace()));
+  if (p.options.derivations) k.naive = print(*space) + print(work, ctx);
   k.function = loop::flatten(s.function(), ctx);
   k.args = std::move(work.args);
   k.tasks = ctx.constant(1);
