@@ -392,6 +392,14 @@ TEST(ScheduleRandom, LegalTracesKeepTheMeaning) {
         ASSERT_EQ(loop::print(s.function(), ctx), before) << "a refused primitive changed the function: " << line;
       }
     }
+    // Few nests have a condition to cut at, so that each loop is tried.
+    int loops = 0;
+    for (const LoopInfo& l : s.loops()) {
+      const std::string k = std::to_string(loops++), line = "cut " + l.name + " -> b" + k + " m" + k + " a" + k;
+      const bool cuts = s.replay(line).ok();
+      ASSERT_EQ(quick.replay(line).ok(), cuts) << line << "\n" << s.trace();
+      applied["cut"] += cuts ? 1 : 0;
+    }
     ASSERT_EQ(quick.trace(), s.trace());
     ASSERT_TRUE(quick.verify().ok());
     std::string result = loop::print(s.function(), ctx);
@@ -406,10 +414,11 @@ TEST(ScheduleRandom, LegalTracesKeepTheMeaning) {
     ASSERT_EQ(replayed_text(text, s.trace(), seed), replayed) << s.trace();
   }
   for (const char* primitive :
-       {"split",        "split_even", "fuse",     "collapse", "reorder",    "fission",     "merge",     "rfactor",
-        "unroll",       "vectorize",  "parallel", "mask",     "pad",        "specialize",  "partition", "cache_write",
-        "cache_read",   "repack",     "inline",   "bind",     "compute_at", "tensorize",   "branch",    "let",
-        "split_blocks", "transpose",  "expand",   "carry",    "narrow",     "rfactor_arg", "version",   "scan"})
+       {"split",     "split_even",  "fuse",       "collapse",     "reorder",   "fission", "merge",
+        "rfactor",   "unroll",      "vectorize",  "parallel",     "mask",      "pad",     "specialize",
+        "partition", "cache_write", "cache_read", "repack",       "inline",    "bind",    "compute_at",
+        "tensorize", "branch",      "let",        "split_blocks", "transpose", "expand",  "carry",
+        "narrow",    "rfactor_arg", "version",    "scan",         "cut"})
     EXPECT_GT(applied[primitive], 0) << primitive;
   for (auto& [name, count] : applied) RecordProperty(name, count);
 }

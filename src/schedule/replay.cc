@@ -201,6 +201,7 @@ constexpr Verb kVerbs[] = {
     {"merge", apply<&Schedule::merge, Name, Name>},
     {"let", apply<&Schedule::let, Name, At, Name, Arrow, Name, Name>},
     {"version", apply<&Schedule::version, Name, Size, Integer>},
+    {"cut", apply<&Schedule::cut, Name, Arrow, Name, Name, Name>},
     {"branch", apply<&Schedule::branch, Name>},
     {"rfactor", apply<&Schedule::rfactor, Name, Integer, At, Name, Arrow, Name, MemoryScope>},
     {"rfactor_arg", apply<&Schedule::rfactor_arg, Name, Integer, Arrow, Name>},

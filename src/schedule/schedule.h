@@ -158,6 +158,11 @@ class Schedule {
 
   // `branch l`: stores in loop l of select(c, a, b), where c is the same in all iterations of l, become an If around two.
   Status branch(std::string_view loop);
+  // `cut v -> b m a`: the first condition in the values stored in loop v that compares the place v*W + l, for the lanes l of
+  // vectors of W in the body, with what does not change in v: v becomes loop b, in which it is known, m, of the vectors that
+  // have places of both kinds, and a, in which it is known to be the other. Without lanes v itself is the place, and there
+  // is no m. The values leave out what they no longer need.
+  Status cut(std::string_view loop, std::string_view before, std::string_view mixed, std::string_view after);
 
   // ---- annotations
 

@@ -119,8 +119,9 @@ std::optional<GridOfBlocks> make_grid(const Problem& p, const StageList& list, c
   }
   if (walk.step) return make_strided(ctx, p.target, walk.flat, *walk.step);
   if (group.checks > 0) return std::nullopt;
-  if (auto grid = make_interleaved_rows(ctx, p.target, walk.flat, lanes)) return grid;
-  return make_cut_rows(ctx, p.target, walk.flat, lanes);
+  return make_interleaved_rows(ctx, p.target, walk.flat, lanes, [&](const expr::DimMap& at, std::optional<SymbolId> lane) {
+    return make_point(ctx, nest, group, at, lane);
+  });
 }
 
 // The loops of the nest around what it stores and tests. An output has an axis a loop, so that neither of the loops needs a

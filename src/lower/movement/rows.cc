@@ -2,11 +2,9 @@
 
 #include <algorithm>
 
-#include "lower/movement/cut.h"
 #include "lower/movement/register_transpose.h"
 #include "lower/movement/strided.h"
 #include "lower/movement/vector_rows.h"
-#include "lower/stage_kernels.h"
 
 namespace pliant::lower {
 
@@ -18,18 +16,6 @@ std::optional<SymbolId> lane_of(Dim v, Dim outer) {
 }
 
 namespace {
-
-constexpr int64_t kShortRow = 4;  // vectors of a row that is not worth parts of its own around a cut
-
-// The stores of one point; `at` replaces the loops' variables.
-loop::StmtPtr make_point(expr::Context& ctx, const FlatMap& map, const std::vector<Scalar>& scalars, const expr::DimMap& at,
-                         std::optional<SymbolId> vector_var) {
-  std::vector<loop::StmtPtr> stores;
-  for (size_t k = 0; k < map.buffers.size(); ++k)
-    stores.push_back(make_stage_store(ctx, map.buffers[k], expr::substitute(map.nest.offsets[k], at),
-                                      expr::substitute(scalars[k], at), vector_var));
-  return loop::make_block(std::move(stores));
-}
 
 // Whether every output has the `count` elements of each iteration of `vector` side by side.
 bool takes_turns(expr::Context& ctx, const Nest& nest, SymbolId vector, SymbolId few, int64_t count) {
@@ -62,28 +48,15 @@ loop::StmtPtr make_turns(expr::Context& ctx, const FlatMap& map, const expr::Dim
   return loop::make_for(*v.as_symbol(), vectors, loop::ForKind::Serial, loop::make_block(std::move(parts)));
 }
 
-// A last axis of a few elements (channels of an image) and the axis before it, which is then the vector; or the last one
-// alone.
-struct Innermost {
-  Loop vector;
-  std::optional<Loop> few;
-};
-Innermost innermost_of(const Nest& nest, int64_t lanes) {
-  const Loop& last = nest.loops.back();
-  if (nest.loops.size() == 1 || !is_few(last.extent, lanes)) return {last, std::nullopt};
-  return {nest.loops[nest.loops.size() - 2], last};
-}
-
 // What a task does of the nest's rows.
 struct Rows {
   std::vector<Loop> parallel, serial;
   expr::DimMap outer;  // the loops that were taken apart
   Dim begin, length;   // along the vector loop
 };
-Rows rows_of_tasks(expr::Context& ctx, const Nest& nest, const Innermost& innermost) {
-  const Loop& inner = innermost.vector;
+Rows rows_of_tasks(expr::Context& ctx, const Nest& nest, const Loop& inner) {
   Rows rows{nest.loops, {}, {}, ctx.constant(0), inner.extent};
-  rows.parallel.resize(nest.loops.size() - (innermost.few ? 2 : 1));
+  rows.parallel.resize(nest.loops.size() - 2);
   const std::optional<int64_t> upper = const_upper(ctx, inner.extent);
   if (!upper && !rows.parallel.empty()) {
     const Loop row = rows.parallel.back();
@@ -109,14 +82,15 @@ Rows rows_of_tasks(expr::Context& ctx, const Nest& nest, const Innermost& innerm
 }  // namespace
 
 std::optional<GridOfBlocks> make_interleaved_rows(expr::Context& ctx, const target::Target& target, const FlatMap& map,
-                                                  int64_t lanes) {
+                                                  int64_t lanes, const MakePointAt& point) {
   const Nest& nest = map.nest;
-  const Innermost innermost = innermost_of(nest, lanes);
-  if (!innermost.few) return std::nullopt;
-  const SymbolId vector = innermost.vector.var, few = innermost.few->var;
-  const int64_t count = innermost.few->extent.const_value();
+  const Loop& last = nest.loops.back();
+  if (nest.loops.size() == 1 || !is_few(last.extent, lanes)) return std::nullopt;
+  const Loop& inner = nest.loops[nest.loops.size() - 2];
+  const SymbolId vector = inner.var, few = last.var;
+  const int64_t count = last.extent.const_value();
   if (!takes_turns(ctx, nest, vector, few, count)) return std::nullopt;
-  const Rows rows = rows_of_tasks(ctx, nest, innermost);
+  const Rows rows = rows_of_tasks(ctx, nest, inner);
   std::vector<loop::StmtPtr> parts;
   const Dim vectors = floordiv(rows.length, lanes), begin = rows.begin + vectors * lanes;
   if (!vectors.is_const(0))
@@ -127,43 +101,13 @@ std::optional<GridOfBlocks> make_interleaved_rows(expr::Context& ctx, const targ
       expr::DimMap at = rows.outer;
       at[vector] = begin + v;
       at[few] = ctx.constant(u);
-      points.push_back(make_point(ctx, map, nest.scalars, at, lane_of(v, begin)));
+      points.push_back(point(at, lane_of(v, begin)));
     }
     return loop::make_block(std::move(points));
   };
   parts.push_back(make_vector_loop(ctx, mod(rows.length, lanes), lanes, element, tail_for(target, nest.scalars)));
   return GridOfBlocks{rows.parallel, wrap_loops(rows.serial, loop::ForKind::Serial, loop::make_block(std::move(parts))),
                       "interleaved rows"};
-}
-
-std::optional<GridOfBlocks> make_cut_rows(expr::Context& ctx, const target::Target& target, const FlatMap& map,
-                                          int64_t lanes) {
-  const Nest& nest = map.nest;
-  const Loop& inner = nest.loops.back();
-  if (innermost_of(nest, lanes).few || loop_of_shared_places(ctx, nest.loops, nest.scalars)) return std::nullopt;
-  const std::optional<Cut> cut = find_cut(ctx, target, nest.scalars, inner);
-  if (!cut) return std::nullopt;
-  const Rows rows = rows_of_tasks(ctx, nest, {inner, std::nullopt});
-  const Dim enough = ctx.constant(kShortRow * lanes);
-  if (ctx.proves_less_equal(rows.length, enough - 1)) return std::nullopt;
-  const Tail tail = tail_for(target, nest.scalars);
-  std::vector<Scalar> sides[3] = {nest.scalars, nest.scalars, nest.scalars};
-  for (size_t side : {Before, After})
-    for (Scalar& s : sides[side]) s = assume(s, cut->condition, cut->holds_before == (side == Before));
-  auto element = [&](const std::vector<Scalar>& scalars, Dim v) {
-    expr::DimMap at = rows.outer;
-    at[inner.var] = rows.begin + v;
-    return make_point(ctx, map, scalars, at, lane_of(v, rows.begin));
-  };
-  auto in_rows = [&](loop::StmtPtr row) { return wrap_loops(rows.serial, loop::ForKind::Serial, std::move(row)); };
-  const loop::StmtPtr in_parts =
-      make_cut_loop(ctx, rows.length, lanes, tail, expr::substitute(cut->at, rows.outer) - rows.begin,
-                    [&](Side side, Dim v) { return element(sides[side], v); });
-  if (ctx.proves_less_equal(enough, rows.length)) return GridOfBlocks{rows.parallel, in_rows(in_parts), "cut rows"};
-  const loop::StmtPtr whole =
-      make_vector_loop(ctx, rows.length, lanes, [&](Dim v) { return element(nest.scalars, v); }, tail);
-  return GridOfBlocks{rows.parallel, loop::make_if(expr::less_equal(enough, rows.length), in_rows(in_parts), in_rows(whole)),
-                      "cut rows"};
 }
 
 }  // namespace pliant::lower

@@ -4,13 +4,12 @@
 
 namespace pliant::lower {
 
+// The statements of the point at which the nest's loops have these values; `lane`: a variable of vector lanes among them.
+using MakePointAt = std::function<loop::StmtPtr(const expr::DimMap& at, std::optional<SymbolId> lane)>;
 // A last axis of a few elements that every output has side by side: vectors along the axis before it take turns. Nothing for
 // other maps.
 std::optional<GridOfBlocks> make_interleaved_rows(expr::Context& ctx, const target::Target& target, const FlatMap& map,
-                                                  int64_t lanes);
-// A condition changes once along the last loop (cut.h). Nothing where none does, or where rows are short.
-std::optional<GridOfBlocks> make_cut_rows(expr::Context& ctx, const target::Target& target, const FlatMap& map,
-                                          int64_t lanes);
+                                                  int64_t lanes, const MakePointAt& point);
 
 // The lane variable of an element index made by make_vector_loop: it is made last.
 std::optional<SymbolId> lane_of(Dim v, Dim outer);

@@ -10,7 +10,19 @@ namespace pliant::lower {
 
 namespace {
 
-enum : size_t { Lanes, Part, Halving, Shared };
+enum : size_t { Lanes, Part, Halving, Shared, Cut };
+
+constexpr int64_t kShortRow = 4;  // vectors of a row that is not worth parts of its own around a cut
+
+// Whether a selection is dear enough, and an element cheap enough, that leaving it out pays for loops of its own.
+bool pays_to_cut(const target::Target& target, const std::vector<Scalar>& values) {
+  constexpr int64_t kMostCost = 24;
+  int64_t cost = 0;
+  for (Scalar s : values) cost += cost_of(s);
+  // Positions are compared in 64 bits: of smaller elements a vector has several such comparisons.
+  const bool has_small = std::any_of(values.begin(), values.end(), [](Scalar s) { return byte_size(s->dtype) < 4; });
+  return cost <= kMostCost && (!target.masked_memory || has_small);
+}
 
 std::vector<Scalar> values_of(const loop::StmtPtr& body) {
   std::vector<Scalar> out;
@@ -35,11 +47,12 @@ std::optional<Space> match(const Work& work, const target::Target& target) {
   const std::vector<Scalar> values = values_of(body);
   expr::Context& ctx = *values[0]->ctx;
   const int64_t lanes = lanes_of(ctx, target, values, loops.back()->extent), part = chunk_of(values);
-  const int64_t halving = tail_for(target, values) == Tail::Halving ? 1 : 0;
+  const int64_t halving = tail_for(target, values) == Tail::Halving ? 1 : 0, cut = pays_to_cut(target, values) ? 1 : 0;
   return Space{{"lanes", {lanes, lanes / 2, lanes * 2}},
                {"elements of a task", {part, part / 4, part * 4}},
                {"halving rest", {halving, 1 - halving}},
-               {"iterations at shared places", {8, 1, 4}}};
+               {"iterations at shared places", {8, 1, 4}},
+               {"cut rows", {cut, 1 - cut}}};
 }
 
 // The loops that a schedule has made so far, by their names.
@@ -120,7 +133,11 @@ class MapSchedule {
 
   Status vectorize() {
     const auto rest = point_[Halving] != 0 ? schedule::Rest::Halving : schedule::Rest::Masked;
-    (void)s_.vectorize(vector_, point_[Lanes], fresh("v"), fresh("l"), fresh("m"), rest);
+    const std::string v = fresh("v");
+    (void)s_.vectorize(vector_, point_[Lanes], v, fresh("l"), fresh("m"), rest);
+    const bool is_short = const_upper(ctx_, extent_).value_or(INT64_MAX) < kShortRow * point_[Lanes];
+    if (point_[Cut] != 0 && !is_short && !has_checks_ && few_.empty() && sharing_.empty())
+      (void)s_.cut(v, fresh("b"), fresh("m"), fresh("a"));
     const bool chooses =
         std::any_of(values_.begin(), values_.end(), [](Scalar s) { return s->kind == expr::ScalarKind::Select; });
     if (!chooses) return ok();
