@@ -12,12 +12,19 @@ namespace {
 
 // Of the machines that the project is measured on; targets do not tell.
 constexpr double kCyclesOfNs = 3.5, kOperationsOfCycle = 2;
-constexpr double kL1BytesOfCycle = 64, kL2BytesOfCycle = 32, kL3BytesOfCycle = 12, kMemoryBytesOfCycle = 5;
+constexpr double kL1BytesOfCycle = 64, kL2BytesOfCycle = 32, kL3BytesOfCycle = 20, kMemoryBytesOfCycle = 5;
 
 double bytes_of_cycle(double bytes, const target::Target& target) {
   if (bytes <= static_cast<double>(target.l1_bytes)) return kL1BytesOfCycle;
   if (bytes <= static_cast<double>(target.l2_bytes)) return kL2BytesOfCycle;
   return bytes <= static_cast<double>(target.l3_bytes) ? kL3BytesOfCycle : kMemoryBytesOfCycle;
+}
+
+// Operations without reading memory and constants.
+int64_t arithmetic_of(expr::Scalar s) {
+  int64_t free = 0;
+  te::for_each_scalar(s, [&](expr::Scalar t) { free += t->args.empty() ? 1 : 0; });
+  return te::cost_of(s) - free;
 }
 
 class Operations {
@@ -40,9 +47,8 @@ class Operations {
         // What one instruction has is one, whatever its lanes.
         const double bytes = lanes * static_cast<double>(byte_size(s->value->dtype));
         const bool updates = s->store_kind != loop::StoreKind::Assign;
-        const auto cost =
-            static_cast<double>(updates ? std::max<int64_t>(1, te::cost_of(s->value)) : te::cost_of(s->value) + 1);
-        return cost * std::max(1.0, bytes / static_cast<double>(target_.vector_bytes));
+        const int64_t cost = updates ? std::max<int64_t>(1, arithmetic_of(s->value)) : arithmetic_of(s->value) + 1;
+        return static_cast<double>(cost) * std::max(1.0, bytes / static_cast<double>(target_.vector_bytes));
       }
       case StmtKind::For: {
         if (s->for_kind == loop::ForKind::Tensor) return 1;
