@@ -187,8 +187,9 @@ const std::vector<OpDef>& all_ops();
 Result<Attrs> normalise_attrs(const OpDef& op, const Attrs& attrs, expr::Context& ctx, const LocPtr& loc);
 
 // One node as tensor expressions: what lowering works on. inputs[i] stands for node.inputs[i] and is null where that is
-// absent. Covers operators with a compute body, `core.const` of at most 16 elements and `core.fused` over those. Operators
-// with an expand body have been expanded before; a kernel has no tensor expressions: both are a PLIANT_CHECK.
+// absent. Covers operators with a compute body, `core.const` of at most 16 elements and groups of those (`core.kernel`).
+// Operators with an expand body have been expanded before, and a library call has no tensor expressions: both are a
+// PLIANT_CHECK.
 struct Defined {
   std::vector<te::Tensor> inputs, outputs;
   std::vector<graph::ShapeConstraint> constraints;

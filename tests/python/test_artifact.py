@@ -49,7 +49,7 @@ def test_cut_short(artifact, tmp_path):
 
 def test_another_version_is_named(artifact, tmp_path):
     data = bytearray(artifact.read_bytes())
-    assert int.from_bytes(data[8:12], "little") == 5, "the version follows the magic"
+    assert int.from_bytes(data[8:12], "little") == 6, "the version follows the magic"
     data[8:12] = (77).to_bytes(4, "little")
     with pytest.raises(pliant.ArtifactError, match="77"):
         load_bytes(tmp_path / "version", bytes(data))
