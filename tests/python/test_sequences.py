@@ -298,6 +298,16 @@ def test_run_faults_name_the_node(text, feed, message):
     ("m (float[n] a) => (int64 y) { y = SequenceLength(a) }", "not a sequence"),
     ("m (seq(float[n]) a) => (float[n] y) { y = Relu(a) }", "is not a tensor"),
     ("m (seq(seq(float[n])) a) => (seq(seq(float[n])) y) { y = Identity(a) }", "not supported"),
+    ("m (seq(float[n]) s, float[n] i) => (float[n] y, float[k, n] z) { y, z = Scan<num_scan_inputs = 1, body = "
+     "b (float[n] u, float[n] v) => (float[n] w, float[n] x) { w = Add(u, v)\n x = Identity(w) }>(i, s) }", "input 's' is not a tensor"),
+    ("m (seq(float[n]) s, float[k, n] i) => (float[n] y, float[k, n] z) { y, z = Scan<num_scan_inputs = 1, body = "
+     "b (float[n] u, float[n] v) => (float[n] w, float[n] x) { w = Identity(v)\n x = Identity(w) }>(s, i) }", "input 's' is not a tensor"),
+    # The first iteration stands before the loop, since what is carried has another rank afterwards.
+    ("m (float[2] a) => (float y, float z) { t = Constant<value_int = 1>()\n c = Cast<to = 9>(t)\n y, z = Loop<body = "
+     "b (int64 i, bool d, float[n] v) => (bool d, float[m, n] w, float[n] x) { k = Constant<value_ints = [0]>()\n"
+     " w = Unsqueeze(v, k)\n x = SequenceConstruct(v) }>(t, c, a) }", "scan value 0 is not a tensor"),
+    ("m (float[2] a) => (seq(float[2]) y) { s = SequenceConstruct(a)\n y = SequenceMap<body = "
+     "b (float[2] e) => (float[2] r) { r = SequenceConstruct(e) }>(s) }", "gives no tensor for output 0"),
 ])
 def test_what_cannot_be_compiled(text, message):
     proto = model(text)

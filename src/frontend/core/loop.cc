@@ -122,7 +122,9 @@ class LoopImport {
     init_.assign(given.begin() + 1, given.begin() + 1 + static_cast<int64_t>(carried_));
     Values rows;
     for (size_t j = 0; j < scan_count(); ++j) {
-      const ValueId v = materialise(c_.state(), *given[1 + carried_ + j]);
+      Value& row = *given[1 + carried_ + j];
+      if (row.type.tensor() == nullptr) return c_.fail("wrong-type", "scan value " + std::to_string(j) + " is not a tensor");
+      const ValueId v = materialise(c_.state(), row);
       graph::Shape shape = c_.shape_of(v);
       shape.insert(shape.begin(), c_.num(1));
       rows.push_back(TRY(c_.reshape(v, std::move(shape))));

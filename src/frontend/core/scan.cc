@@ -15,6 +15,9 @@ class ScanImport {
     for (size_t i = 0; i < states_ + xs_; ++i)
       if (!c_.has(first_input() + i))
         return c_.fail("missing-input", "input " + std::to_string(first_input() + i) + " is missing");
+    for (size_t i = 0; i < c_.input_count(); ++i)
+      if (c_.has(i) && c_.value(i).type.tensor() == nullptr)
+        return c_.fail("wrong-type", "input '" + c_.value(i).name + "' is not a tensor");
     TRY(spec_.is_batched ? run_batched() : run_plain());
     return std::move(outputs_);
   }

@@ -67,6 +67,8 @@ class SequenceMapImport {
     for (size_t k = 0; k < outputs.size(); ++k) {
       std::optional<graph::Type> element = outputs[k][0]->type;
       for (const ValueRef& v : outputs[k]) {
+        if (v->type.tensor() == nullptr)
+          return c_.fail("wrong-type", "its body gives no tensor for output " + std::to_string(k));
         element = graph::join_lists(*element, v->type, ctx());
         if (!element) return c_.fail("wrong-type", "its body gives tensors of different element types for one output");
       }
