@@ -33,62 +33,10 @@ Result<LoweredKernel> lower_single_stage(const Problem& p, const StageList& list
 
 namespace {
 
-bool same_space(const Stage& a, const Stage& b) {
-  return a.tensor->kind == te::Kind::Map && b.tensor->kind == te::Kind::Map && a.tensor->shape == b.tensor->shape;
-}
-
-// The most maps that share a kernel.
-constexpr size_t kMostMaps = 64;
-
-// Stage `first`, and the maps behind it that can share its kernel.
-std::vector<const Stage*> maps_together(const Problem& p, const StageList& list, size_t first) {
-  std::vector<const Stage*> group{&list.stages[first]};
-  std::unordered_set<expr::TensorId> computed{group[0]->tensor->id};
-  size_t checks = check_of(p, *group[0]) ? 1 : 0;
-  for (size_t j = first + 1; j < list.stages.size() && group.size() < kMostMaps; ++j) {
-    const Stage& s = list.stages[j];
-    if (!same_space(*group[0], s)) break;
-    const std::vector<expr::TensorId> reads = reads_of(s);
-    if (std::any_of(reads.begin(), reads.end(), [&](expr::TensorId id) { return computed.count(id) != 0; })) break;
-    group.push_back(&s);
-    checks += check_of(p, s) ? 1 : 0;
-    if (checks > 0 && checks < group.size() && !tests_in_place(p, list, group)) {
-      group.pop_back();
-      break;
-    }
-    computed.insert(s.tensor->id);
-  }
-  return group;
-}
-
-// Every stage a kernel of its own, with memory between; neighbouring maps over one space that do not read each other share a
-// kernel.
 Result<LoweredNode> lower_by_stages(const Problem& p, const StageList& list) {
   LoweredNode out;
   Temporaries temporaries;
-  for (const Stage& s : list.stages)
-    if (!s.is_output && !check_of(p, s)) add_temporary(s.tensor, temporaries, out);
-  for (size_t i = 0; i < list.stages.size();) {
-    const Stage& s = list.stages[i];
-    if (s.tensor->kind == te::Kind::Scatter) {
-      out.kernels.push_back(TRY(lower_scatter_base(p, list, s, temporaries)));
-      out.kernels.push_back(TRY(lower_scatter_updates(p, list, s, temporaries)));
-      ++i;
-      continue;
-    }
-    const std::vector<const Stage*> group = maps_together(p, list, i);
-    if (group.size() > 1) {
-      out.kernels.push_back(TRY(lower_map_stages(p, list, group, temporaries)));
-      i += group.size();
-      continue;
-    }
-    std::vector<Segment> segments;
-    if (s.tensor->kind == te::Kind::Map && !check_of(p, s)) segments = segments_of(p.ctx, s);
-    for (const Segment& segment : segments)
-      out.kernels.push_back(TRY(lower_map_stages(p, list, group, temporaries, &segment)));
-    if (segments.empty()) out.kernels.push_back(TRY(lower_single_stage(p, list, s, temporaries)));
-    ++i;
-  }
+  TRY(lower_stages_before(p, list, list.stages.size(), temporaries, out));
   return out;
 }
 

@@ -69,17 +69,17 @@ class DeformConv {
     return ok();
   }
 
-  // What the offsets decide is the same for all channels of a group: [batch, group of offsets, output, tap].
+  // What the offsets decide is the same for all channels of a group: [batch, group of offsets, tap, output], as they lie.
   std::vector<Dim> points() const {
     const std::vector<Dim> out = window_.output();
-    return {x_->shape[0], c_.dim(offset_group_), out[0], out[1], tap_count()};
+    return {x_->shape[0], c_.dim(offset_group_), tap_count(), out[0], out[1]};
   }
   // Where a point of `points` reads along an axis.
   Scalar position(const Index& i, size_t axis) const {
-    const Dim tap[2] = {expr::floordiv(i[4], w_->shape[3]), expr::mod(i[4], w_->shape[3])};
-    const Dim channel = (i[1] * tap_count() + i[4]) * 2 + static_cast<int64_t>(axis);
-    return number(work(), window_.axes[axis].position(i[axis + 2], tap[axis])) +
-           expr::make_cast(work(), (*offset_)({i[0], channel, i[2], i[3]}));
+    const Dim tap[2] = {expr::floordiv(i[2], w_->shape[3]), expr::mod(i[2], w_->shape[3])};
+    const Dim channel = (i[1] * tap_count() + i[2]) * 2 + static_cast<int64_t>(axis);
+    return number(work(), window_.axes[axis].position(i[axis + 3], tap[axis])) +
+           expr::make_cast(work(), (*offset_)({i[0], channel, i[3], i[4]}));
   }
 
   // One of the four elements around a position: its place in the plane, -1 outside, and its weight.
@@ -127,7 +127,7 @@ class DeformConv {
       const bool grouped = offset_group_ > 1;
       const Dim which = grouped ? i[4] : c_.dim(0), tap = grouped ? i[3] : i[3] * w_->shape[3] + i[4];
       const Dim channel = which * per_offset() + i[5];
-      const Index point{i[0], which, i[1], i[2], tap};
+      const Index point{i[0], which, tap, i[1], i[2]};
       Scalar sum;
       for (const Corner& corner : corners) {
         const Scalar element = (*corner.element)(point);
