@@ -103,7 +103,8 @@ Result<LoweredNode> lower_problem(const Problem& p, const ops::Defined& d) {
     const std::optional<Lowering> lower = s.match(p, list);
     if (!lower) continue;
     LoweredNode out = TRY((*lower)());
-    if (p.options.derivations) out.derivation = "// strategy: " + s.name + "\n" + print(make_work(p, list, d.checks), p.ctx);
+    if (p.options.derivations)
+      out.derivation = "// strategy: " + s.name + "\n" + print(make_work(p, list, d.checks), p.ctx) + out.derivation;
     return out;
   }
   PLIANT_CHECK(false) << "no strategy for " << p.name;

@@ -93,10 +93,11 @@ def test_maps_before_a_product_share_a_kernel(tmp_path):
     """What the offsets of a deformable convolution decide is one kernel, in the order in which the offsets lie."""
     g = models.Graph()
     g("DeformConv", "x", "w", "o", name="y", pads=[1, 1, 1, 1])
-    model = g.model([("x", models.F32, ["n", "c", "h", "w"]), ("w", models.F32, ["m", "c", "a", "b"]), ("o", models.F32, ["n", "d", "p", "q"])],
-                    [("y", models.F32, None)], opset=19)
+    shapes = {"x": ["n", "c", "h", "w"], "w": ["m", "c", "a", "b"], "o": ["n", "d", "p", "q"]}
+    model = g.model([(name, models.F32, shape) for name, shape in shapes.items()], [("y", models.F32, None)], opset=19)
     (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
-    subprocess.run([TOOL, "compile", tmp_path / "m.onnx", "-o", tmp_path / "m.pliant", "--target", "x86-64-v3"], check=True, capture_output=True)
+    subprocess.run([TOOL, "compile", tmp_path / "m.onnx", "-o", tmp_path / "m.pliant", "--target", "x86-64-v3"], check=True,
+                   capture_output=True)
     told = subprocess.run([TOOL, "inspect", "--kernels", tmp_path / "m.pliant"], check=True, capture_output=True, text=True).stdout
     made = re.findall(r"^(\S+)\n  nodes: .+\n(?:  .+\n)*?  made by: (\S+ \S+)", told, re.M)
     assert [name for name, _ in made] == ["y_element", "y_planes", "y_taps", "y"], made

@@ -34,6 +34,11 @@ Result<LoweredNode> lower_rewritten(const Rewritten& r, const std::string& name)
     }
   }
   for (size_t k = first; k < out.kernels.size(); ++k) add_rewrite(out.kernels[k], name);
+  if (r.p.options.derivations) {
+    std::vector<te::Tensor> tensors;
+    for (const RewrittenSum& s : r.sums) tensors.push_back(s.recast.stage.tensor);
+    out.derivation = "// rewrite: " + name + "\n" + te::print(tensors, r.p.ctx);
+  }
   return out;
 }
 

@@ -1,11 +1,13 @@
 // links: pliant_loop
 
-// `loop_pass [lanes=N] [masked] NAME…`: a loop function after the passes of those names, for a machine with vector loops of
-// up to N lanes (8), and with masked memory where said, then the remarks. It must verify and do what the input does.
+// `loop_pass [lanes=N] [masked] NAME…`: a loop function after the passes of those names, flatten among them, for a machine
+// with vector loops of up to N lanes (8), and with masked memory where said, then the remarks. It must verify and do what
+// the input does.
 #include <charconv>
 
 #include "golden/golden.h"
 #include "loop/equivalence.h"
+#include "loop/pass/flatten.h"
 #include "loop/pass/pass.h"
 
 namespace pliant::golden {
@@ -30,7 +32,11 @@ Command command_loop_pass() {
                 continue;
               }
               bool found = false;
-              for (const loop::Pass& p : loop::passes()) {
+              std::vector<loop::Pass> passes(loop::passes().begin(), loop::passes().end());
+              passes.push_back({"flatten", [](const loop::Function& f, expr::Context& c, const loop::PassOptions&) {
+                                  return loop::flatten(f, c);
+                                }});
+              for (const loop::Pass& p : passes) {
                 if (arg != p.name) continue;
                 after = p.run(after, ctx, options);
                 TRY(loop::verify(after, ctx));

@@ -2,7 +2,8 @@
 
 // `lower TARGET NAME=VALUE…`: the kernels of every node, after they were verified and run by the loop interpreter on random
 // inputs at the given sizes, where they must give what the reference evaluator gives. With `naive` for a target: each node
-// as its naive function, printed with the roles of its loops.
+// as its naive function, printed with the roles of its loops. `lower TARGET derivation NAME=VALUE…`: in the place of the
+// kernels how they were made, as in the dump: naive function, rewrite, template with knobs and trace.
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -39,7 +40,7 @@ void fill(te::Array& a, std::mt19937& random) {
 }
 
 // `target` null: naive functions.
-Result<std::string> run(const graph::Function& f, expr::Context& ctx, const target::Target* target,
+Result<std::string> run(const graph::Function& f, expr::Context& ctx, const target::Target* target, bool derivation,
                         const std::map<std::string, int64_t>& sizes) {
   std::mt19937 random{7};
   lower::InterpretedNodes nodes(f, ctx, sizes);
@@ -49,7 +50,7 @@ Result<std::string> run(const graph::Function& f, expr::Context& ctx, const targ
     fill(params.emplace_back(nodes.blank_array(t.dtype, t.shape)), random);
     nodes.memory(v) = params.back();
   }
-  const lower::Options options;
+  const lower::Options options{.derivations = derivation};
   auto lower = [&](const graph::Node& n, const lower::ConstantValues& constants) -> Result<lower::LoweredNode> {
     if (!target) return lower::naive_node(f, n, constants, ctx, codegen::native_target(), options);
     if (n.op != "core.loop") return lower::lower_node(f, n, constants, ctx, *target, options);
@@ -60,10 +61,13 @@ Result<std::string> run(const graph::Function& f, expr::Context& ctx, const targ
   };
   std::string text;
   TRY(nodes.run(lower, [&](const lower::LoweredNode& low) {
-    if (!target) text += low.derivation;
+    if (!target || derivation) text += low.derivation;
     for (const auto* kernels : {&low.kernels, &low.after_reads})
-      for (const lower::LoweredKernel& k : *kernels)
-        if (target) text += (k.when.empty() ? "" : "// when " + lower::print(k.when) + "\n") + loop::print(k.function, ctx);
+      for (const lower::LoweredKernel& k : *kernels) {
+        if (derivation) text += describe(k);
+        if (target && !derivation)
+          text += (k.when.empty() ? "" : "// when " + lower::print(k.when) + "\n") + loop::print(k.function, ctx);
+      }
   }));
   std::vector<te::ArrayView> inputs;
   for (const te::Array& a : params) inputs.push_back({a.dtype, a.shape, a.data.data()});
@@ -84,13 +88,14 @@ Command command_lower() {
             PLIANT_CHECK(!c.args.empty()) << "lower needs a target";
             const target::Target* target = target::find_target(c.args[0]);
             PLIANT_CHECK(target || c.args[0] == "naive") << "there is no target " << c.args[0];
+            const bool derivation = c.args.size() > 1 && c.args[1] == "derivation";
             std::map<std::string, int64_t> sizes;
-            for (size_t i = 1; i < c.args.size(); ++i) {
+            for (size_t i = derivation ? 2 : 1; i < c.args.size(); ++i) {
               size_t at = c.args[i].find('=');
               PLIANT_CHECK(at != std::string::npos) << "expected NAME=VALUE, not " << c.args[i];
               sizes[c.args[i].substr(0, at)] = std::stoll(c.args[i].substr(at + 1));
             }
-            return run(*f, ctx, target, sizes);
+            return run(*f, ctx, target, derivation, sizes);
           }};
 }
 
