@@ -69,7 +69,7 @@ void expect_order(int level, const std::vector<std::string>& names) {
 TEST(Pipeline, PassesExistAndCodeNeedsTheFirstOnes) {
   for (int level = 0; level <= 3; ++level) {
     for (const std::string& name : pass_names(level)) EXPECT_NE(passes::find_pass(name), nullptr) << name;
-    expect_order(level, {"settle-sizes", "guard-divisions", "guard-arctangents", "expand-composites"});
+    expect_order(level, {"propagate-sizes", "guard-divisions", "guard-arctangents", "expand-composites"});
   }
   EXPECT_EQ(pass_names(0).size(), 4u);
   EXPECT_EQ(pass_names(2), pass_names(3));

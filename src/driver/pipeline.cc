@@ -12,7 +12,7 @@ namespace pliant::driver {
 
 std::vector<std::string> pass_names(int opt_level) {
   // Composites have no computation of their own: lowering needs them expanded at every level.
-  std::vector<std::string> names{"settle-sizes", "guard-divisions", "guard-arctangents", "expand-composites"};
+  std::vector<std::string> names{"propagate-sizes", "guard-divisions", "guard-arctangents", "expand-composites"};
   if (opt_level >= 1) {
     names.insert(names.begin() + 1, "inline-calls");
     names.insert(names.end(),

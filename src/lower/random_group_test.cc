@@ -155,7 +155,7 @@ class Group {
   }
 
   // Small multiples of 1/8 again, so that what follows has no large values and sums stay exact.
-  std::optional<ValueId> settled(std::optional<ValueId> v) {
+  std::optional<ValueId> moderate(std::optional<ValueId> v) {
     if (!v) return v;
     return append("math.clip", {}, {*v, number(-2), number(2)});
   }
@@ -171,15 +171,15 @@ class Group {
     switch (pick(14)) {
       case 0: v = append(one_of<std::string>({"nn.relu", "math.neg", "math.abs", "math.sign"}), {}, {x}); break;
       case 1: v = append(one_of<std::string>({"math.add", "math.sub", "math.min", "math.max"}), {}, {x, any()}); break;
-      case 2: v = settled(append("math.mul", {}, {x, any()})); break;
+      case 2: v = moderate(append("math.mul", {}, {x, any()})); break;
       case 3: v = reduce(x); break;
       case 4: v = transpose(x); break;
       case 5: v = reshape(x); break;
       case 6: v = concat(x); break;
       case 7: v = pad_or_slice(x); break;
       case 8: v = scan_or_position(x); break;
-      case 9: v = settled(product(x)); break;
-      case 10: v = settled(window(x)); break;
+      case 9: v = moderate(product(x)); break;
+      case 10: v = moderate(window(x)); break;
       case 11: v = gather_or_scatter(x); break;
       case 12: v = append("nn.softmax", {{"axis", int64_t{-1}}}, {one_of(params_)}); break;
       default: v = half(x); break;
@@ -193,8 +193,8 @@ class Group {
     std::vector<int64_t> axes{pick(rank(x))};
     if (rank(x) > 2 && pick(2) == 0) axes = {rank(x) - 2, rank(x) - 1};
     // The mean of no element is no number.
-    return settled(append(one_of<std::string>({"reduce.sum", "reduce.min", "reduce.max"}),
-                          {{"axes", axes}, {"keepdims", pick(2) == 0}}, {x}));
+    return moderate(append(one_of<std::string>({"reduce.sum", "reduce.min", "reduce.max"}),
+                           {{"axes", axes}, {"keepdims", pick(2) == 0}}, {x}));
   }
 
   std::optional<ValueId> transpose(ValueId x) {
@@ -238,7 +238,7 @@ class Group {
   std::optional<ValueId> scan_or_position(ValueId x) {
     if (rank(x) == 0) return std::nullopt;
     if (pick(2) == 0)
-      return settled(
+      return moderate(
           append("array.cumsum", {{"axis", pick(rank(x))}, {"exclusive", pick(2) == 0}, {"reverse", pick(2) == 0}}, {x}));
     const ValueId from = params_[3];
     auto at = append(one_of<std::string>({"reduce.arg_max", "reduce.arg_min"}),

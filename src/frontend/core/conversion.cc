@@ -157,7 +157,7 @@ Result<std::vector<Dim>> Conversion::read_dims(ValueId v, const std::string& wha
 
 Result<ValueId> Conversion::append(const std::string& op, Attrs attrs, Values inputs) {
   Values out = TRY(append_multi(op, std::move(attrs), std::move(inputs), 1));
-  return op == "array.from_dims" || op == "array.reshape" ? out[0] : with_settled_sizes(out[0]);
+  return op == "array.from_dims" || op == "array.reshape" ? out[0] : with_named_sizes(out[0]);
 }
 
 Result<Values> Conversion::append_multi(const std::string& op, Attrs attrs, Values inputs, size_t outputs) {
@@ -193,7 +193,7 @@ Result<ValueId> Conversion::one_element(ValueId v, const std::string& message) {
   return reshape(v, {});
 }
 
-Result<Dim> Conversion::settled(Dim d) {
+Result<Dim> Conversion::named(Dim d) {
   if (expr::weight_of(d) <= expr::kMostWeight) return d;
   auto it = state_.named_sizes.find(d);
   if (it != state_.named_sizes.end()) return it->second;
@@ -202,11 +202,11 @@ Result<Dim> Conversion::settled(Dim d) {
   return s;
 }
 
-Result<ValueId> Conversion::with_settled_sizes(ValueId v) {
+Result<ValueId> Conversion::with_named_sizes(ValueId v) {
   const TensorType* t = state_.builder.peek().value(v).type.tensor();
   if (t == nullptr) return v;
   std::vector<Dim> sizes = t->shape;
-  for (Dim& d : sizes) d = TRY(settled(d));
+  for (Dim& d : sizes) d = TRY(named(d));
   return reshape(v, std::move(sizes));
 }
 

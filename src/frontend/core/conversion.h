@@ -76,9 +76,9 @@ class Conversion {
   const graph::Shape& shape_of(ValueId v) const { return type_of(v).shape; }
   Dim num(int64_t v) { return state_.ctx.constant(v); }
   // `d`, or a symbol in place of one that is too large to be written out wherever it is used: it is computed and read once.
-  Result<Dim> settled(Dim d);
-  // `v` with an axis for each of its own, of settled sizes.
-  Result<ValueId> with_settled_sizes(ValueId v);
+  Result<Dim> named(Dim d);
+  // `v` with an axis for each of its own, of named sizes.
+  Result<ValueId> with_named_sizes(ValueId v);
   // The product of all dims of a shape.
   Dim count(const graph::Shape& s) { return expr::product(state_.ctx, s); }
   void require_equal(Dim a, Dim b, const std::string& message);

@@ -92,7 +92,7 @@ class LoopImport {
     if (!condition.ok()) return why;
     const std::optional<bool> holds = c_.decide(condition.value());
     if (!holds) {
-      if (peeled_ == 0 && settles(spec)) c_.state().undecided = condition.value();
+      if (peeled_ == 0 && keeps_ranks(spec)) c_.state().undecided = condition.value();
       return why;
     }
     if (!*holds) {
@@ -104,7 +104,7 @@ class LoopImport {
   }
 
   // Whether the carried values keep their ranks after the first iteration.
-  bool settles(const ops::LoopSpec& spec) {
+  bool keeps_ranks(const ops::LoopSpec& spec) {
     const std::vector<ValueRef> init = init_;
     c_.state().builder.begin_region({});
     c_.state().enter_region();

@@ -266,7 +266,7 @@ void Importer::convert(const Row& row, Conversion& c, Frame& frame, size_t index
     if (folded && !c.attr_error()) {
       for (size_t k = 0; k < folded->size(); ++k) {
         const std::string_view name = k < c.output_count() ? c.node.outputs[k] : std::string_view();
-        if (Status s = settle(c, (*folded)[k]); !s.ok()) report(std::move(s.error()));
+        if (Status s = name_sizes(c, (*folded)[k]); !s.ok()) report(std::move(s.error()));
         bind(c.node, k, known_value(c, std::move((*folded)[k]), name), scope);
       }
       return;
@@ -285,7 +285,7 @@ void Importer::convert(const Row& row, Conversion& c, Frame& frame, size_t index
       report(c.fail("unsupported-output", "its output '" + std::string(c.node.outputs[k]) + "' is not supported"));
       return bind_broken(c.node, scope);
     }
-    Result<ValueId> v = c.with_settled_sizes(out.value()[k]);
+    Result<ValueId> v = c.with_named_sizes(out.value()[k]);
     if (!v.ok()) {
       report(std::move(v.error()));
       return bind_broken(c.node, scope);
@@ -294,10 +294,10 @@ void Importer::convert(const Row& row, Conversion& c, Frame& frame, size_t index
   }
 }
 
-Status Importer::settle(Conversion& c, Known& k) {
+Status Importer::name_sizes(Conversion& c, Known& k) {
   for (Element& e : k.elements) {
-    if (e.num) e.num = TRY(c.settled(e.num));
-    if (e.den) e.den = TRY(c.settled(e.den));
+    if (e.num) e.num = TRY(c.named(e.num));
+    if (e.den) e.den = TRY(c.named(e.den));
   }
   return ok();
 }

@@ -71,7 +71,7 @@ class Importer {
   void import_node(const NodeProto& n, size_t index, Frame& frame);
   void convert(const struct Row& row, Conversion& c, Frame& frame, size_t index);
   // Elements that are too large to be written out wherever they are used become symbols.
-  Status settle(Conversion& c, Known& k);
+  Status name_sizes(Conversion& c, Known& k);
   void convert_list(const struct Row& row, Conversion& c, Scope& scope);
   void inline_function(const FunctionProto& f, Conversion& c, const std::vector<ValueRef>& inputs, Frame& frame);
   // The values of a finished graph's outputs; reports those that nothing defines.

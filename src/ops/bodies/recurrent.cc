@@ -169,7 +169,8 @@ Status Recurrence::read_attributes() {
   return ok();
 }
 
-Status Recurrence::settle(size_t i, graph::Shape sizes, const std::string& name, const std::vector<std::string>& axes) {
+Status Recurrence::require_shape(size_t i, graph::Shape sizes, const std::string& name,
+                                 const std::vector<std::string>& axes) {
   if (input(i) == kNoValue) return ok();
   const graph::Shape shape = e_.type(input(i)).shape;
   if (shape.size() != sizes.size())
@@ -180,44 +181,44 @@ Status Recurrence::settle(size_t i, graph::Shape sizes, const std::string& name,
   return ok();
 }
 
-Status Recurrence::settle_weights(size_t i, Dim k, const std::string& name) {
+Status Recurrence::require_weights(size_t i, Dim k, const std::string& name) {
   graph::Shape sizes{e_.ctx.constant(directions_), hidden_ * cell_.gates, k};
   std::vector<std::string> axes{"directions", "rows", "columns"};
   if (has_bytes_) std::swap(sizes[1], sizes[2]), std::swap(axes[1], axes[2]);
-  return settle(i, std::move(sizes), name, axes);
+  return require_shape(i, std::move(sizes), name, axes);
 }
 
 // A scale and the zero point behind it: one for each direction, or one for each row of its weights.
-Status Recurrence::settle_quantisation(size_t scale, const std::string& name) {
+Status Recurrence::require_quantisation(size_t scale, const std::string& name) {
   const std::string names[] = {"scale of the " + name, "zero point of the " + name};
   for (size_t k : {size_t{0}, size_t{1}}) {
     if (input(scale + k) == kNoValue) continue;
     const bool single = e_.type(input(scale + k)).shape.size() == 1;
     graph::Shape sizes{e_.ctx.constant(directions_)};
     if (!single) sizes.push_back(hidden_ * cell_.gates);
-    TRY(settle(scale + k, sizes, names[k], {"directions", "rows"}));
+    TRY(require_shape(scale + k, sizes, names[k], {"directions", "rows"}));
     if (single) inputs_[scale + k] = TRY(reshape(input(scale + k), {e_.ctx.constant(directions_), e_.ctx.constant(1)}));
   }
   return ok();
 }
 
 // What is carried from step to step has one size only if that of each weight is known to fit it.
-Status Recurrence::settle_inputs() {
+Status Recurrence::require_inputs() {
   const Dim directions = e_.ctx.constant(directions_), rows = hidden_ * cell_.gates;
   const std::vector<std::string> vector{"directions", "elements"};
-  TRY(settle_weights(1, features_, "weights"));
-  TRY(settle_weights(2, hidden_, "recurrent weights"));
-  TRY(settle(3, {directions, rows * 2}, "biases", vector));
+  TRY(require_weights(1, features_, "weights"));
+  TRY(require_weights(2, hidden_, "recurrent weights"));
+  TRY(require_shape(3, {directions, rows * 2}, "biases", vector));
   graph::Shape state{directions, batch_, hidden_};
   std::vector<std::string> axes{"directions", "sequences", "elements"};
   if (batch_major_) std::swap(state[0], state[1]), std::swap(axes[0], axes[1]);
-  TRY(settle(5, state, "initial state", axes));
-  TRY(settle(6, state, "initial cell state", axes));
+  TRY(require_shape(5, state, "initial state", axes));
+  TRY(require_shape(6, state, "initial cell state", axes));
   if (has_bytes_) {
-    TRY(settle_quantisation(8, "weights"));
-    TRY(settle_quantisation(10, "recurrent weights"));
+    TRY(require_quantisation(8, "weights"));
+    TRY(require_quantisation(10, "recurrent weights"));
   }
-  return settle(7, {directions, hidden_ * 3}, "peepholes", vector);
+  return require_shape(7, {directions, hidden_ * 3}, "peepholes", vector);
 }
 
 // The products with the input for all steps, [steps, batch, gates * hidden], with the biases that are added in every step.
@@ -344,7 +345,7 @@ Result<std::vector<ValueId>> Recurrence::run(const Step& step) {
   features_ = shape[2];
   has_bytes_ = e_.has(8);
   if (has_bytes_ != e_.has(10)) return e_.fail("input-count", "both weights of a recurrent layer have scales, or none");
-  TRY(settle_inputs());
+  TRY(require_inputs());
   if (e_.has(4)) {
     lengths_ = TRY(e_.append("array.check_lengths", Attrs{{"limit", steps_}}, {input(4)}));
     if (e_.type(lengths_).shape.size() != 1) return e_.fail("shape-mismatch", "the lengths of sequences must have rank 1");

@@ -67,11 +67,11 @@ class Recurrence {
     ValueId values, scale, zero_point;
   };
   Status read_attributes();
-  Status settle_inputs();
-  Status settle_weights(size_t i, Dim k, const std::string& name);
-  Status settle_quantisation(size_t scale, const std::string& name);
+  Status require_inputs();
+  Status require_weights(size_t i, Dim k, const std::string& name);
+  Status require_quantisation(size_t scale, const std::string& name);
   // Input i, if there is one, has the shape `sizes` from here on; `axes` are words for messages.
-  Status settle(size_t i, graph::Shape sizes, const std::string& name, const std::vector<std::string>& axes);
+  Status require_shape(size_t i, graph::Shape sizes, const std::string& name, const std::vector<std::string>& axes);
   Result<std::vector<Activation>> activations_of(int64_t d) const;
   Result<Run> run_direction(int64_t d, const Step& step);
   Result<ValueId> input_products(bool reversed, int64_t d, Direction& direction);

@@ -21,7 +21,7 @@ std::optional<expr::SymbolId> input_size(Dim d, const expr::Context& ctx) {
   return s && ctx.info(*s).origin.kind == expr::Origin::Kind::InputAxis ? s : std::nullopt;
 }
 
-expr::DimMap settled(const Function& f, expr::Context& ctx) {
+expr::DimMap required_sizes(const Function& f, expr::Context& ctx) {
   expr::DimMap sizes;
   for (const ShapeConstraint& o : f.constraints) {
     if (o.kind != ShapeConstraint::Kind::Equal) continue;
@@ -41,7 +41,7 @@ expr::DimMap settled(const Function& f, expr::Context& ctx) {
 Result<FunctionPtr> run(const FunctionPtr& f, PassContext& c) {
   // The sizes of a called function's params are its callers' business.
   if (c.functions != nullptr && !c.functions->empty() && c.functions->front()->name != f->name) return f;
-  const expr::DimMap sizes = settled(*f, c.ctx);
+  const expr::DimMap sizes = required_sizes(*f, c.ctx);
   if (sizes.empty()) return f;
   Function out = *with_sizes(*f, sizes, c.ctx);
   auto holds = [&](const ShapeConstraint& o) {
@@ -53,8 +53,8 @@ Result<FunctionPtr> run(const FunctionPtr& f, PassContext& c) {
 
 }  // namespace
 
-PassDef pass_settle_sizes() {
-  return {.name = "settle-sizes", .summary = "gives input sizes the values that the model requires of them", .run = run};
+PassDef pass_propagate_sizes() {
+  return {.name = "propagate-sizes", .summary = "gives input sizes the values that the model requires of them", .run = run};
 }
 
 }  // namespace pliant::passes
