@@ -1,8 +1,9 @@
 // Constructors and simple queries of the loop IR.
+#include "loop/build.h"
+
 #include <algorithm>
 #include <set>
 
-#include "loop/loop.h"
 #include "loop/walk.h"
 
 namespace pliant::loop {
@@ -44,6 +45,20 @@ std::optional<expr::BinaryOp> update_of(StoreKind k) {
   return std::nullopt;
 }
 
+std::optional<Scalar> identity_of(StoreKind k, DType t, expr::Context& ctx) {
+  switch (k) {
+    case StoreKind::Assign: return std::nullopt;
+    // -0 + x is x for every float, 0 + -0 is not.
+    case StoreKind::Add: return is_float(t) ? expr::make_const(ctx, t, -0.0) : expr::make_const_int(ctx, t, 0);
+    case StoreKind::Mul: return expr::make_const_int(ctx, t, 1);
+    case StoreKind::Max: return expr::make_lowest(ctx, t);
+    case StoreKind::Min: return expr::make_highest(ctx, t);
+    case StoreKind::And: return expr::make_const_bits(ctx, DType::Bool, 1);
+    case StoreKind::Or: return expr::make_const_bits(ctx, DType::Bool, 0);
+  }
+  return std::nullopt;
+}
+
 std::vector<Dim> strides_of(const Buffer& b, expr::Context& ctx) {
   if (!b.strides.empty()) return b.strides;
   std::vector<Dim> strides(b.shape.size());
@@ -76,6 +91,21 @@ StmtPtr make_for(SymbolId var, Dim extent, ForKind kind, StmtPtr body) {
       Stmt{.kind = StmtKind::For, .body = {std::move(body)}, .var = var, .extent = extent, .for_kind = kind});
 }
 
+StmtPtr make_for(Dim index, Dim extent, ForKind kind, StmtPtr body) {
+  const std::optional<SymbolId> var = index.as_symbol();
+  PLIANT_CHECK(var) << "a loop over " << index;
+  return make_for(*var, extent, kind, std::move(body));
+}
+
+StmtPtr make_for(expr::Context& ctx, const std::string& name, Dim extent, ForKind kind, const MakeBody& body) {
+  const Dim index = ctx.index_symbol(name, extent);
+  return make_for(index, extent, kind, body(index));
+}
+
+StmtPtr make_for(expr::Context& ctx, const std::string& name, int64_t extent, ForKind kind, const MakeBody& body) {
+  return make_for(ctx, name, ctx.constant(extent), kind, body);
+}
+
 StmtPtr make_tensor(SymbolId var, Dim extent, std::string instruction, StmtPtr body) {
   Stmt s = *make_for(var, extent, ForKind::Serial, std::move(body));
   s.for_kind = ForKind::Tensor;
@@ -102,6 +132,15 @@ StmtPtr make_alloc(Buffer buffer, StmtPtr body) {
       Stmt{.kind = StmtKind::Alloc, .body = {std::move(body)}, .alloc = std::make_shared<const Buffer>(std::move(buffer))});
 }
 
+Buffer make_buffer(expr::Context& ctx, const std::string& name, DType t, std::vector<Dim> shape, Scope scope) {
+  return {.id = ctx.fresh_tensor(), .name = name, .dtype = t, .shape = std::move(shape), .strides = {}, .scope = scope};
+}
+
+StmtPtr make_allocs(const std::vector<Buffer>& buffers, StmtPtr body) {
+  for (size_t i = buffers.size(); i-- > 0;) body = make_alloc(buffers[i], std::move(body));
+  return body;
+}
+
 StmtPtr make_check(Scalar cond, uint32_t trap, std::vector<Dim> values) {
   PLIANT_CHECK(cond) << "a Check needs a condition";
   return std::make_shared<Stmt>(Stmt{.kind = StmtKind::Check, .index = std::move(values), .value = cond, .trap = trap});
@@ -110,6 +149,23 @@ StmtPtr make_check(Scalar cond, uint32_t trap, std::vector<Dim> values) {
 StmtPtr make_let(SymbolId var, Dim value, StmtPtr body) {
   PLIANT_CHECK(value && body) << "a Let needs a value and a body";
   return std::make_shared<Stmt>(Stmt{.kind = StmtKind::Let, .body = {std::move(body)}, .var = var, .extent = value});
+}
+
+Dim Lets::add(const std::string& name, Dim value, int64_t lo, int64_t hi) {
+  if (value.is_const()) return value;
+  expr::SymbolInfo info;
+  info.name = name;
+  info.lo = lo;
+  info.hi = hi;
+  info.origin.kind = expr::Origin::Kind::LoopIndex;
+  const Dim s = ctx_.symbol(std::move(info));
+  values_.emplace_back(*s.as_symbol(), value);
+  return s;
+}
+
+StmtPtr Lets::around(StmtPtr body) const {
+  for (size_t i = values_.size(); i-- > 0;) body = make_let(values_[i].first, values_[i].second, std::move(body));
+  return body;
 }
 
 StmtPtr make_while(SymbolId var, Dim limit, Scalar cond, StmtPtr body) {

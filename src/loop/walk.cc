@@ -1,7 +1,5 @@
 #include "loop/walk.h"
 
-#include <map>
-
 namespace pliant::loop {
 
 void for_each(const StmtPtr& root, const std::function<void(const Stmt&)>& f) {
@@ -15,6 +13,14 @@ void for_each_dim(const Stmt& s, const std::function<void(Dim)>& f) {
   for (Dim d : s.index) f(d);
 }
 
+void for_each_load(const Stmt& s, const std::function<void(Scalar)>& f) {
+  for_each_dim(s, [&](Dim d) {
+    for (Scalar l : expr::loads_of(expr::make_index(d))) f(l);
+  });
+  if (!s.value) return;
+  for (Scalar l : expr::loads_of(s.value)) f(l);
+}
+
 StmtPtr with_body(const StmtPtr& s, std::vector<StmtPtr> body) {
   if (body == s->body) return s;
   if (s->kind == StmtKind::Block) return make_block(std::move(body));
@@ -24,9 +30,7 @@ StmtPtr with_body(const StmtPtr& s, std::vector<StmtPtr> body) {
     return make_if(s->value, body[0] ? body[0] : make_block({}), otherwise);
   }
   if (!s->body.empty() && !body[0]) return nullptr;
-  Stmt copy = *s;
-  copy.body = std::move(body);
-  return std::make_shared<Stmt>(std::move(copy));
+  return changed(s, [&](Stmt& c) { c.body = std::move(body); });
 }
 
 StmtPtr rewrite(const StmtPtr& root, const std::function<StmtPtr(const StmtPtr&)>& f) {
@@ -48,8 +52,7 @@ std::vector<Dim> substitute_all(const std::vector<Dim>& dims, const expr::DimMap
     if (!load || expr::loads_of(expr::make_index(d)).empty()) {
       out.push_back(expr::substitute(d, map));
     } else {
-      Scalar s = expr::substitute(expr::make_index(d), map, load);
-      out.push_back(s->kind == expr::ScalarKind::Index ? s->index[0] : expr::value(s));
+      out.push_back(expr::value(expr::substitute(expr::make_index(d), map, load)));
     }
   }
   return out;
@@ -75,41 +78,58 @@ StmtPtr substitute(const StmtPtr& root, const expr::DimMap& map, const std::func
   });
 }
 
+StmtPtr redirect(const StmtPtr& root, expr::Context& ctx,
+                 const std::function<std::optional<Element>(BufferId, const std::vector<Dim>&)>& to) {
+  const StmtPtr loads = substitute(root, {}, [&](Scalar l) {
+    const std::optional<Element> e = to(l->tensor, l->index);
+    return e ? expr::make_load(ctx, e->buffer, l.dtype(), e->index) : l;
+  });
+  return rewrite(loads, [&](const StmtPtr& s) -> StmtPtr {
+    if (s->kind != StmtKind::Store) return s;
+    std::optional<Element> e = to(s->buffer, s->index);
+    if (!e) return s;
+    return changed(s, [&](Stmt& c) {
+      c.buffer = e->buffer;
+      c.index = std::move(e->index);
+    });
+  });
+}
+
+StmtPtr renamed(const StmtPtr& root, const Renaming& names, expr::Context& ctx) {
+  auto load = [&](Scalar l) {
+    const auto it = names.buffers.find(l->tensor);
+    return it == names.buffers.end() ? l : expr::make_load(ctx, it->second.id, l.dtype(), l->index);
+  };
+  const StmtPtr copy = substitute(root, names.vars, names.buffers.empty() ? std::function<Scalar(Scalar)>{} : load);
+  return rewrite(copy, [&](const StmtPtr& s) {
+    return changed(s, [&](Stmt& c) {
+      if (binds_variable(*s)) c.var = *names.vars.at(s->var).as_symbol();
+      if (auto it = names.buffers.find(s->buffer); s->kind == StmtKind::Store && it != names.buffers.end())
+        c.buffer = it->second.id;
+      if (!s->alloc) return;
+      Buffer b = *s->alloc;
+      b.name = names.buffers.at(b.id).name;
+      b.id = names.buffers.at(b.id).id;
+      c.alloc = std::make_shared<const Buffer>(std::move(b));
+    });
+  });
+}
+
 StmtPtr fresh_copy(const StmtPtr& root, expr::Context& ctx) {
-  expr::DimMap vars;
-  std::map<BufferId, BufferId> buffers;
-  std::map<SymbolId, SymbolId> renamed;
+  Renaming names;
   for_each(root, [&](const Stmt& s) {
-    if (binds_variable(s) && !renamed.count(s.var)) {
-      Dim fresh;
+    if (binds_variable(s) && !names.vars.count(s.var)) {
       if (s.kind == StmtKind::For) {
-        fresh = ctx.index_symbol(ctx.info(s.var).name, expr::substitute(s.extent, vars));
+        names.vars[s.var] = ctx.index_symbol(ctx.info(s.var).name, expr::substitute(s.extent, names.vars));
       } else {
         expr::SymbolInfo info = ctx.info(s.var);
-        if (info.upper) info.upper = expr::substitute(*info.upper, vars);
-        fresh = ctx.symbol(std::move(info));
+        if (info.upper) info.upper = expr::substitute(*info.upper, names.vars);
+        names.vars[s.var] = ctx.symbol(std::move(info));
       }
-      vars[s.var] = fresh;
-      renamed[s.var] = *fresh.as_symbol();
     }
-    if (s.alloc) buffers[s.alloc->id] = ctx.fresh_tensor();
+    if (s.alloc) names.buffers[s.alloc->id] = {ctx.fresh_tensor(), s.alloc->name};
   });
-  auto load = [&](Scalar l) {
-    auto it = buffers.find(l->tensor);
-    return it == buffers.end() ? l : expr::make_load(ctx, it->second, l.dtype(), l->index);
-  };
-  StmtPtr copy = substitute(root, vars, buffers.empty() ? std::function<Scalar(Scalar)>{} : load);
-  return rewrite(copy, [&](const StmtPtr& s) -> StmtPtr {
-    Stmt c = *s;
-    if (binds_variable(*s)) c.var = renamed.at(s->var);
-    if (auto it = buffers.find(s->buffer); s->kind == StmtKind::Store && it != buffers.end()) c.buffer = it->second;
-    if (s->alloc) {
-      Buffer b = *s->alloc;
-      b.id = buffers.at(b.id);
-      c.alloc = std::make_shared<const Buffer>(std::move(b));
-    }
-    return std::make_shared<Stmt>(std::move(c));
-  });
+  return renamed(root, names, ctx);
 }
 
 }  // namespace pliant::loop

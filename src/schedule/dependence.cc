@@ -2,19 +2,17 @@
 
 #include <algorithm>
 
+#include "expr/atoms.h"
+
 namespace pliant::schedule {
 
 std::vector<Access> accesses_of(const StmtPtr& with_lets) {
   const StmtPtr root = without_lets(with_lets);
   std::vector<Access> out;
   std::set<BufferId> inner;
-  auto add_loads = [&](Scalar s) {
-    for (Scalar l : expr::loads_of(s)) out.push_back({l->tensor, l->index});
-  };
   loop::for_each(root, [&](const Stmt& s) {
     if (s.alloc) inner.insert(s.alloc->id);
-    loop::for_each_dim(s, [&](Dim d) { add_loads(expr::make_index(d)); });
-    if (s.value) add_loads(s.value);
+    loop::for_each_load(s, [&](Scalar l) { out.push_back({l->tensor, l->index}); });
     if (s.kind == StmtKind::Store) out.push_back({s.buffer, s.index, true, s.store_kind});
   });
   std::erase_if(out, [&](const Access& a) { return inner.count(a.buffer) > 0; });
@@ -23,19 +21,13 @@ std::vector<Access> accesses_of(const StmtPtr& with_lets) {
 
 namespace {
 
-const expr::Atom* single_atom(Dim d) {
-  if (d->terms.size() != 1 || d->terms[0].second != 1) return nullptr;
-  auto& factors = d->terms[0].first->factors;
-  return factors.size() == 1 && factors[0].second == 1 ? factors[0].first : nullptr;
-}
-
 bool uses_any(Dim d, const Extents& vary) {
   return std::any_of(vary.begin(), vary.end(), [&](auto& v) { return expr::uses_symbol(d, v.first); });
 }
 
 // The operands of the min that `extent` is which no loop of `vary` changes.
 std::optional<Dim> fixed_limit(Dim extent, const Extents& vary) {
-  const expr::Atom* a = single_atom(extent);
+  const expr::Atom* a = expr::as_atom(extent);
   if (!a || a->kind != expr::AtomKind::Min) return std::nullopt;
   std::optional<Dim> fixed;
   for (Dim d : a->args)
@@ -49,7 +41,7 @@ Dim at_end(Dim d, Dim coefficient, SymbolId v, Dim extent, const Extents& vary, 
   bool positive = ctx.proves_less_equal(ctx.constant(0), coefficient);
   if (positive == want_low) return expr::substitute(d, {{v, ctx.constant(0)}});
   // Of what cuts a tile, one may leave nothing that varies: start + min(size, whole - start) is at most whole.
-  if (const expr::Atom* cut = single_atom(extent); cut && cut->kind == expr::AtomKind::Min && uses_any(extent, vary))
+  if (const expr::Atom* cut = expr::as_atom(extent); cut && cut->kind == expr::AtomKind::Min && uses_any(extent, vary))
     for (Dim limit : cut->args)
       if (const Dim end = expr::substitute(d, {{v, limit - 1}}); !uses_any(end, vary)) return end;
   int64_t highest = ctx.range(extent).hi;
@@ -57,26 +49,6 @@ Dim at_end(Dim d, Dim coefficient, SymbolId v, Dim extent, const Extents& vary, 
   if (ends == Ends::Constant && uses_any(extent, vary))
     if (const auto limit = fixed_limit(extent, vary)) return expr::substitute(d, {{v, *limit - 1}});
   return expr::substitute(d, {{v, constant ? ctx.constant(highest - 1) : extent - 1}});
-}
-
-// The Dim that is just this atom.
-Dim dim_of(const expr::Atom& a, expr::Context& ctx) {
-  switch (a.kind) {
-    case expr::AtomKind::Symbol: return ctx.symbol_dim(a.symbol);
-    case expr::AtomKind::FloorDiv: return expr::floordiv(a.args[0], a.args[1]);
-    case expr::AtomKind::Mod: return expr::mod(a.args[0], a.args[1]);
-    case expr::AtomKind::Value: return expr::value(Scalar(a.scalar));
-    case expr::AtomKind::Min:
-    case expr::AtomKind::Max:
-    case expr::AtomKind::Broadcast: break;
-  }
-  Dim d = a.args[0];
-  for (size_t k = 1; k < a.args.size(); ++k) {
-    d = a.kind == expr::AtomKind::Min   ? expr::min(d, a.args[k])
-        : a.kind == expr::AtomKind::Max ? expr::max(d, a.args[k])
-                                        : expr::broadcast(d, a.args[k]);
-  }
-  return d;
 }
 
 // One end of the range of `d`: affine variables are eliminated from the innermost outwards; other terms are replaced by the
@@ -92,11 +64,7 @@ std::optional<Dim> end_of(Dim d, const Extents& vary, bool want_low, Ends ends, 
   if (!uses_any(d, vary)) return d;
   Dim sum = ctx.constant(0);
   for (auto& [monomial, coefficient] : d->terms) {
-    Dim term = ctx.constant(coefficient);
-    for (auto& [atom, power] : monomial->factors) {
-      Dim factor = dim_of(*atom, ctx);
-      for (uint32_t k = 0; k < power; ++k) term = term * factor;
-    }
+    Dim term = expr::dim_of_term(ctx, monomial, coefficient);
     if (uses_any(term, vary)) {
       expr::Interval range = ctx.range(term);
       int64_t end = want_low ? range.lo : range.hi;
@@ -125,7 +93,7 @@ std::vector<std::pair<Dim, Dim>> equations(const Access& a, const Access& b) {
   for (size_t k = 0; k < a.index.size(); ++k) eq.emplace_back(a.index[k], b.index[k]);
   auto has = [&](const std::pair<Dim, Dim>& p) { return std::find(eq.begin(), eq.end(), p) != eq.end(); };
   for (size_t k = 0; k < eq.size(); ++k) {
-    const expr::Atom *x = single_atom(eq[k].first), *y = single_atom(eq[k].second);
+    const expr::Atom *x = expr::as_atom(eq[k].first), *y = expr::as_atom(eq[k].second);
     if (!x || !y || x->kind != expr::AtomKind::FloorDiv || y->kind != expr::AtomKind::FloorDiv || x->args[1] != y->args[1])
       continue;
     std::pair<Dim, Dim> whole{x->args[0], y->args[0]};

@@ -4,6 +4,7 @@
 
 #include "expr/indices.h"
 #include "loop/lexer.h"
+#include "loop/print_expr.h"
 #include "loop/verify.h"
 
 namespace pliant::schedule {
@@ -33,6 +34,31 @@ Edit::~Edit() {
   for (SymbolId s : made_) schedule_.used_.erase(s);
 }
 
+void Edit::write(const char* word) {
+  if (*word != 0) line_ += std::string(" ") + word;
+}
+
+void Edit::write(std::string_view name) { write(loop::quote_name(name).c_str()); }
+
+void Edit::write(Dim size) {
+  const std::string text = loop::ExprPrinter(ctx).dim(size);
+  write((size.is_const() ? text : "[" + text + "]").c_str());
+}
+
+void Edit::write(const std::vector<int64_t>& list) {
+  std::string text;
+  for (int64_t v : list) text += (text.empty() ? "[" : ", ") + std::to_string(v);
+  if (!list.empty()) write((text + "]").c_str());
+}
+
+void Edit::write(const std::vector<std::string>& names) {
+  for (const std::string& n : names) write(std::string_view(n));
+}
+
+const char* Edit::scope_text(Scope s) {
+  return s == Scope::Local ? "local" : s == Scope::Scratch ? "scratch" : "param";
+}
+
 void Edit::set_body(StmtPtr body) { schedule_.function_.body = std::move(body); }
 
 std::vector<Buffer>& Edit::params_to_change() {
@@ -51,13 +77,8 @@ Result<StmtPtr> Edit::find_loop(std::string_view name) const {
   } else {
     var = ctx.find_symbol(name);
   }
-  StmtPtr found;
-  auto search = [&](auto&& self, const StmtPtr& s) -> void {
-    if (s->kind == StmtKind::For && s->var == *var) found = s;
-    for (const StmtPtr& child : s->body)
-      if (!found) self(self, child);
-  };
-  if (var) search(search, function.body);
+  const StmtPtr found =
+      var ? find_first(function.body, [&](const Stmt& s) { return s.kind == StmtKind::For && s.var == *var; }) : nullptr;
   if (found) {
     std::vector<StmtPtr> nest = enclosing(found);
     nest.push_back(found);
@@ -71,6 +92,12 @@ Result<StmtPtr> Edit::find_loop(std::string_view name) const {
   return refuse("there is no loop " + std::string(name) + "; the loops are " + known);
 }
 
+Result<StmtPtr> Edit::find_serial_loop(std::string_view name) const {
+  StmtPtr s = TRY(find_loop(name));
+  if (s->for_kind != ForKind::Serial) return refuse("loop " + std::string(name) + " is " + loop::name_of(s->for_kind));
+  return s;
+}
+
 Result<Buffer> Edit::find_buffer(std::string_view name) const {
   auto it = buffers_.map().find(name);
   const Buffer* b = it == buffers_.map().end() ? nullptr : loop::find_buffer(function, it->second);
@@ -79,14 +106,7 @@ Result<Buffer> Edit::find_buffer(std::string_view name) const {
 }
 
 StmtPtr Edit::alloc_of(BufferId id) const {
-  StmtPtr found;
-  auto search = [&](auto&& self, const StmtPtr& s) -> void {
-    if (s->alloc && s->alloc->id == id) found = s;
-    for (const StmtPtr& child : s->body)
-      if (!found) self(self, child);
-  };
-  search(search, function.body);
-  return found;
+  return find_first(function.body, [&](const Stmt& s) { return s.alloc && s.alloc->id == id; });
 }
 
 std::string Edit::name_of(SymbolId var) const {
@@ -100,17 +120,16 @@ bool Edit::is_size(Dim d) const {
   return ctx.proves_less_equal(ctx.constant(0), d) || std::any_of(function.params.begin(), function.params.end(), is_axis);
 }
 
-std::string Edit::free_name(const std::string& base, const std::function<bool(const std::string&)>& taken) const {
-  if (!taken(base)) return base;
+template <class Map>
+std::string Edit::free_name(const Journal<Map>& names, const std::string& base) {
+  if (!names.map().count(base)) return base;
   // `i.2` and `i` both give i.1, i.2 …
-  std::string stem = base;
-  size_t dot = base.rfind('.');
-  if (dot != std::string::npos && dot + 1 < base.size() &&
-      std::all_of(base.begin() + static_cast<std::ptrdiff_t>(dot) + 1, base.end(),
-                  [](char c) { return c >= '0' && c <= '9'; }))
-    stem = base.substr(0, dot);
+  const size_t dot = base.rfind('.');
+  const bool is_numbered =
+      dot + 1 < base.size() && dot != std::string::npos && base.find_first_not_of("0123456789", dot + 1) == std::string::npos;
+  const std::string stem = is_numbered ? base.substr(0, dot) : base;
   for (int k = 1;; ++k)
-    if (std::string name = stem + "." + std::to_string(k); !taken(name)) return name;
+    if (std::string name = stem + "." + std::to_string(k); !names.map().count(name)) return name;
 }
 
 // Symbols are taken from the Context where it already has one of this name with the same facts that this schedule has not
@@ -156,7 +175,7 @@ Result<Dim> Edit::new_size(std::string_view name, Dim value) {
 }
 
 Dim Edit::derived_index(const std::string& base, Dim extent, int64_t hi) {
-  std::string name = free_name(base, [&](const std::string& n) { return vars_.map().count(n) > 0; });
+  std::string name = free_name(vars_, base);
   Dim index = make_index(name, extent, hi);
   vars_.set(name, *index.as_symbol());
   return index;
@@ -170,15 +189,21 @@ Result<BufferId> Edit::new_buffer(std::string_view name) {
   return id;
 }
 
+Result<Buffer> Edit::new_buffer(std::string_view name, DType type, std::vector<Dim> shape, Scope scope) {
+  const BufferId id = TRY(new_buffer(name));
+  return Buffer{id, std::string(name), type, std::move(shape), {}, scope};
+}
+
+Status Edit::check_scope(const std::string& what, const std::vector<Dim>& shape, Scope scope) const {
+  if (scope == Scope::Param) return refuse(what + " cannot be a param");
+  const bool is_known = std::all_of(shape.begin(), shape.end(), [](Dim d) { return d.is_const(); });
+  if (scope == Scope::Local && !is_known) return refuse(what + " has no constant size");
+  return ok();
+}
+
 Buffer Edit::derived_buffer(const std::string& base, DType type, std::vector<Dim> shape) {
-  const std::string name = free_name(base, [&](const std::string& n) { return buffers_.map().count(n) > 0; });
-  Buffer b{.id = ctx.fresh_tensor(),
-           .name = name,
-           .dtype = type,
-           .shape = std::move(shape),
-           .strides = {},
-           .scope = Scope::Local};
-  buffers_.set(name, b.id);
+  Buffer b = loop::make_buffer(ctx, free_name(buffers_, base), type, std::move(shape), Scope::Local);
+  buffers_.set(b.name, b.id);
   return b;
 }
 
@@ -226,50 +251,30 @@ StmtPtr Edit::substitute(const StmtPtr& body, const expr::DimMap& map) {
 }
 
 StmtPtr Edit::copy(const StmtPtr& root) {
-  expr::DimMap vars;
-  std::map<BufferId, Buffer> fresh;
+  loop::Renaming names;
   loop::for_each(root, [&](const Stmt& s) {
     if (s.kind == StmtKind::For) {
-      Dim index = copy_index(s.var, expr::substitute(s.extent, vars));
-      vars[s.var] = index;
-      copy_facts(s.var, index, vars);
+      Dim index = copy_index(s.var, expr::substitute(s.extent, names.vars));
+      names.vars[s.var] = index;
+      copy_facts(s.var, index, names.vars);
     }
     if (s.kind == StmtKind::Let) {
       const expr::SymbolInfo& info = ctx.info(s.var);
-      const std::string name = free_name(name_of(s.var), [&](const std::string& n) { return vars_.map().count(n) > 0; });
-      vars[s.var] = make_index(name, expr::substitute(s.extent, vars) + 1, info.upper ? expr::kNoLimit : info.hi, info.lo);
-      vars_.set(name, *vars[s.var].as_symbol());
+      const std::string name = free_name(vars_, name_of(s.var));
+      const Dim value = expr::substitute(s.extent, names.vars);
+      names.vars[s.var] = make_index(name, value + 1, info.upper ? expr::kNoLimit : info.hi, info.lo);
+      vars_.set(name, *names.vars[s.var].as_symbol());
     }
     if (s.alloc) {
-      Buffer b = *s.alloc;
-      b.name = free_name(b.name, [&](const std::string& n) { return buffers_.map().count(n) > 0; });
-      b.id = ctx.fresh_tensor();
-      buffers_.set(b.name, b.id);
-      fresh[s.alloc->id] = std::move(b);
+      const Buffer fresh = derived_buffer(s.alloc->name, s.alloc->dtype, {});
+      names.buffers[s.alloc->id] = {fresh.id, fresh.name};
     }
   });
-  auto load = [&](Scalar l) {
-    auto it = fresh.find(l->tensor);
-    return it == fresh.end() ? l : expr::make_load(ctx, it->second.id, l.dtype(), l->index);
-  };
-  StmtPtr copied = loop::substitute(root, vars, fresh.empty() ? std::function<Scalar(Scalar)>{} : load);
-  return loop::rewrite(copied, [&](const StmtPtr& s) -> StmtPtr {
-    Stmt c = *s;
-    if (s->kind == StmtKind::For || s->kind == StmtKind::Let) c.var = *vars.at(s->var).as_symbol();
-    if (auto it = fresh.find(s->buffer); s->kind == StmtKind::Store && it != fresh.end()) c.buffer = it->second.id;
-    if (s->alloc) c.alloc = std::make_shared<const Buffer>(fresh.at(s->alloc->id));
-    return std::make_shared<Stmt>(std::move(c));
-  });
+  return loop::renamed(root, names, ctx);
 }
 
 void Edit::replace(const StmtPtr& old, StmtPtr now) {
-  auto visit = [&](auto&& self, const StmtPtr& s) -> StmtPtr {
-    if (s == old) return now;
-    std::vector<StmtPtr> body;
-    for (const StmtPtr& child : s->body) body.push_back(self(self, child));
-    return loop::with_body(s, std::move(body));
-  };
-  StmtPtr body = visit(visit, function.body);
+  StmtPtr body = loop::rewrite(function.body, [&](const StmtPtr& s) { return s == old ? now : s; });
   set_body(body ? body : loop::make_block({}));
 }
 
@@ -359,13 +364,12 @@ std::string trace_line(const std::vector<std::string>& words) {
   return line;
 }
 
-std::string list_text(const std::vector<int64_t>& values) {
-  std::string s = "[";
-  for (size_t k = 0; k < values.size(); ++k) s += (k ? ", " : "") + std::to_string(values[k]);
-  return s + "]";
+bool is_permutation(std::vector<int64_t> order, size_t count) {
+  std::sort(order.begin(), order.end());
+  for (size_t k = 0; k < order.size(); ++k)
+    if (order[k] != static_cast<int64_t>(k)) return false;
+  return order.size() == count;
 }
-
-const char* scope_text(Scope s) { return s == Scope::Local ? "local" : s == Scope::Scratch ? "scratch" : "param"; }
 
 std::vector<StmtPtr> statements_of(const StmtPtr& body) {
   return body->kind == StmtKind::Block ? body->body : std::vector<StmtPtr>{body};

@@ -3,6 +3,7 @@
 #pragma once
 #include <set>
 
+#include "loop/build.h"
 #include "loop/walk.h"
 #include "schedule/schedule.h"
 
@@ -11,6 +12,7 @@ namespace pliant::schedule {
 using loop::Buffer;
 using loop::BufferId;
 using loop::ForKind;
+using loop::make_for;
 using loop::Scope;
 using loop::Stmt;
 using loop::StmtKind;
@@ -48,6 +50,12 @@ class Edit {
  public:
   // `line`: the primitive as the trace records it.
   Edit(Schedule& s, std::string line);
+  // The line in parts: the verb, then names, sizes, numbers and, as literals, the words between them. An empty word or list
+  // is left out.
+  template <class... Parts>
+  Edit(Schedule& s, const char* verb, const Parts&... parts) : Edit(s, std::string(verb)) {
+    (write(parts), ...);
+  }
   Edit(const Edit&) = delete;
   Edit& operator=(const Edit&) = delete;
   ~Edit();
@@ -63,6 +71,8 @@ class Edit {
 
   Error refuse(const std::string& why) const;
   Result<StmtPtr> find_loop(std::string_view name) const;
+  // Refuses a loop that is marked as well.
+  Result<StmtPtr> find_serial_loop(std::string_view name) const;
   Result<Buffer> find_buffer(std::string_view name) const;
   // The Alloc of a buffer; null for a param.
   StmtPtr alloc_of(BufferId id) const;
@@ -79,6 +89,9 @@ class Edit {
   // As new_index, for a name of our own choice: `base`, or `base.1`, `base.2` … where that is taken.
   Dim derived_index(const std::string& base, Dim extent, int64_t hi = expr::kNoLimit);
   Result<BufferId> new_buffer(std::string_view name);
+  Result<Buffer> new_buffer(std::string_view name, DType type, std::vector<Dim> shape, Scope scope);
+  // Refuses to allocate `what`, which has this shape, where it cannot be.
+  Status check_scope(const std::string& what, const std::vector<Dim>& shape, Scope scope) const;
   // A Local buffer of a name of our own choice.
   Buffer derived_buffer(const std::string& base, DType type, std::vector<Dim> shape);
   // Gives `fresh`, which stands for `var` in a copy, what is known of `var`.
@@ -101,7 +114,16 @@ class Edit {
 
  private:
   friend class Schedule;
-  std::string free_name(const std::string& base, const std::function<bool(const std::string&)>& taken) const;
+  void write(const char* word);
+  void write(std::string_view name);
+  void write(int64_t number) { write(std::to_string(number).c_str()); }
+  void write(Dim size);
+  void write(Scope scope) { write(scope_text(scope)); }
+  void write(const std::vector<int64_t>& list);
+  void write(const std::vector<std::string>& names);
+  static const char* scope_text(Scope s);
+  template <class Map>
+  static std::string free_name(const Journal<Map>& names, const std::string& base);
   Dim make_index(const std::string& name, Dim extent, int64_t hi, int64_t lo = 0);
   void drop_stale_facts();
   void drop_stale_names();
@@ -128,9 +150,17 @@ Status check_instructions(const Edit& e);
 
 // `words` joined by spaces, names quoted where they need it.
 std::string trace_line(const std::vector<std::string>& words);
-std::string list_text(const std::vector<int64_t>& values);
-const char* scope_text(Scope s);
+// Whether the list has each of 0 … count - 1 once.
+bool is_permutation(std::vector<int64_t> order, size_t count);
 
+// The first statement at or below `s`, in program order, that is wanted; null where there is none.
+template <class Predicate>
+StmtPtr find_first(const StmtPtr& s, Predicate is_wanted) {
+  if (is_wanted(*s)) return s;
+  for (const StmtPtr& child : s->body)
+    if (StmtPtr found = find_first(child, is_wanted)) return found;
+  return nullptr;
+}
 // The statements of a body: of a Block, or the one that it is.
 std::vector<StmtPtr> statements_of(const StmtPtr& body);
 // A body below the Allocs that it consists of.

@@ -53,6 +53,15 @@ std::optional<std::vector<Dim>> shape_for(const std::vector<Dim>& size, const Ex
   return shape;
 }
 
+Result<Tile> tile_of(const Edit& e, const Buffer& b, const StmtPtr& body, Scope scope) {
+  auto region = region_of(accesses_of(body), b.id, loops_below(body), e.ctx);
+  if (!region) return e.refuse("the part of %" + b.name + " that the loop's body touches is not known");
+  auto shape = shape_for(region->size, e.enclosing_loops(body), e.ctx);
+  if (!shape) return e.refuse("a tile of %" + b.name + " has no known size");
+  TRY(e.check_scope("a tile of %" + b.name, *shape, scope));
+  return Tile{*region, *shape};
+}
+
 Clamped clamp(const Region& region, const std::vector<Dim>& shape, expr::Context& ctx) {
   Clamped c;
   for (size_t k = 0; k < shape.size(); ++k) {
@@ -100,16 +109,16 @@ std::vector<Dim> permuted(const std::vector<Dim>& dims, const std::vector<int64_
 
 StmtPtr redirect(const StmtPtr& root, BufferId from, BufferId to, const std::vector<Dim>& base,
                  const std::vector<int64_t>& order, expr::Context& ctx) {
-  auto moved = [&](const std::vector<Dim>& index) {
-    std::vector<Dim> out;
-    for (size_t k = 0; k < index.size(); ++k) out.push_back(index[k] - base[k]);
-    return permuted(out, order);
-  };
-  StmtPtr loads = loop::substitute(
-      root, {}, [&](Scalar l) { return l->tensor == from ? expr::make_load(ctx, to, l.dtype(), moved(l->index)) : l; });
-  return loop::rewrite(loads, [&](const StmtPtr& s) -> StmtPtr {
-    if (s->kind != StmtKind::Store || s->buffer != from) return s;
-    return loop::make_store(to, moved(s->index), s->value, s->store_kind);
+  return redirect(root, from, to, ctx, [&](std::vector<Dim> index) {
+    for (size_t k = 0; k < index.size(); ++k) index[k] = index[k] - base[k];
+    return permuted(index, order);
+  });
+}
+
+StmtPtr redirect(const StmtPtr& root, BufferId from, BufferId to, expr::Context& ctx,
+                 const std::function<std::vector<Dim>(std::vector<Dim>)>& moved) {
+  return loop::redirect(root, ctx, [&](BufferId b, const std::vector<Dim>& index) {
+    return b == from ? std::optional(loop::Element{to, moved(index)}) : std::nullopt;
   });
 }
 

@@ -17,6 +17,14 @@ std::optional<Region> region_of(const std::vector<Access>& accesses, BufferId bu
 // the kernel's symbols. Nothing when neither is known.
 std::optional<std::vector<Dim>> shape_for(const std::vector<Dim>& size, const Extents& around, expr::Context& ctx);
 
+// The region of `b` that `body` touches, and the shape of a tile of it that is allocated there; refused where one is not
+// known or has no room.
+struct Tile {
+  Region region;
+  std::vector<Dim> shape;
+};
+Result<Tile> tile_of(const Edit& e, const Buffer& b, const StmtPtr& body, Scope scope);
+
 // The elements of the region that exist in a buffer of `shape`: `count` of them from `start` on in each dimension.
 struct Clamped {
   std::vector<Dim> start, count;
@@ -34,6 +42,9 @@ std::optional<Cover> covering(const StmtPtr& s, BufferId buffer, const Region& r
 // empty.
 StmtPtr redirect(const StmtPtr& root, BufferId from, BufferId to, const std::vector<Dim>& base,
                  const std::vector<int64_t>& order, expr::Context& ctx);
+// The same at any other index.
+StmtPtr redirect(const StmtPtr& root, BufferId from, BufferId to, expr::Context& ctx,
+                 const std::function<std::vector<Dim>(std::vector<Dim> index)>& moved);
 // The highest value of a loop index of this extent where the Context knows one, else kNoLimit.
 int64_t highest_index(Dim extent, expr::Context& ctx);
 std::vector<Dim> permuted(const std::vector<Dim>& dims, const std::vector<int64_t>& order);

@@ -195,6 +195,8 @@ const Monomial* common(Context& ctx, const Monomial* a, const Monomial* b) {
   return Interner::monomial(ctx, std::move(out));
 }
 
+Dim dim_of_atom(Context& ctx, const Atom& atom) { return Interner::dim_of(ctx, &atom); }
+
 Dim dim_of_term(Context& ctx, const Monomial* m, int64_t coefficient) {
   if (coefficient == 0) return Interner::dim(ctx, {});
   return Interner::dim(ctx, {{m, coefficient}});

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "expr/atoms.h"
 #include "expr/interner.h"
 
 namespace pliant::expr {
@@ -39,11 +40,8 @@ const Monomial* divide(Context& ctx, const Monomial* a, const Monomial* b);
 uint32_t power_of(const Monomial* m, const Atom* atom);
 // The greatest common divisor.
 const Monomial* common(Context& ctx, const Monomial* a, const Monomial* b);
-Dim dim_of_term(Context& ctx, const Monomial* m, int64_t coefficient);
 inline bool is_one(const Monomial* m) { return m->factors.empty(); }
 inline bool is_single_term(Dim d) { return d->terms.size() == 1; }
-// The atom when `d` is just that.
-const Atom* as_atom(Dim d);
 int64_t constant_term(Dim d);
 // Of the atom by itself.
 Interval range_of(Context& ctx, const Atom* atom);

@@ -57,15 +57,11 @@ Function flatten(Function f, expr::Context& ctx) {
   for_each(f.body, [&](const Stmt& s) {
     if (s.alloc) flattening.flatten(allocs[s.alloc->id] = *s.alloc);
   });
-  const StmtPtr loads = substitute(f.body, {}, [&](Scalar l) {
-    return expr::make_load(ctx, l->tensor, l.dtype(), flattening.flat(l->tensor, l->index));
+  f.body = redirect(f.body, ctx, [&](BufferId b, const std::vector<Dim>& index) {
+    return std::optional(Element{b, flattening.flat(b, index)});
   });
-  f.body = rewrite(loads, [&](const StmtPtr& s) -> StmtPtr {
-    if (s->alloc) return make_alloc(allocs.at(s->alloc->id), s->body[0]);
-    if (s->kind != StmtKind::Store) return s;
-    Stmt copy = *s;
-    copy.index = flattening.flat(s->buffer, s->index);
-    return std::make_shared<Stmt>(std::move(copy));
+  f.body = rewrite(f.body, [&](const StmtPtr& s) {
+    return s->alloc ? make_alloc(allocs.at(s->alloc->id), s->body[0]) : s;
   });
   return f;
 }

@@ -24,18 +24,13 @@ StmtPtr privatized(const StmtPtr& loop, expr::Context& ctx) {
   });
   if (own.empty()) return loop;
   const Dim lane = ctx.symbol_dim(loop->var);
-  StmtPtr body = substitute(loop->body[0], {}, [&](Scalar load) {
-    if (!own.count(load->tensor)) return load;
-    std::vector<Dim> index = load->index;
+  StmtPtr body = redirect(loop->body[0], ctx, [&](BufferId b, std::vector<Dim> index) -> std::optional<Element> {
+    if (!own.count(b)) return std::nullopt;
     index.push_back(lane);
-    return expr::make_load(ctx, load->tensor, load.dtype(), std::move(index));
+    return Element{b, std::move(index)};
   });
-  body = rewrite(body, [&](const StmtPtr& s) -> StmtPtr {
-    if (s->kind == StmtKind::Alloc && own.count(s->alloc->id)) return s->body[0];
-    if (s->kind != StmtKind::Store || !own.count(s->buffer)) return s;
-    Stmt copy = *s;
-    copy.index.push_back(lane);
-    return std::make_shared<Stmt>(std::move(copy));
+  body = rewrite(body, [&](const StmtPtr& s) {
+    return s->kind == StmtKind::Alloc && own.count(s->alloc->id) ? s->body[0] : s;
   });
   StmtPtr out = with_body(loop, {body});
   for (size_t i = order.size(); i-- > 0;) out = make_alloc(own.at(order[i]), out);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "expr/atoms.h"
+
 namespace pliant::lower {
 
 using expr::Atom;
@@ -11,22 +13,6 @@ namespace {
 
 // Replacements of one size; each takes the innermost symbol that it can.
 constexpr int kReplacements = 32;
-
-Dim dim_of(expr::Context& ctx, const Atom& a) {
-  switch (a.kind) {
-    case AtomKind::Symbol: return ctx.symbol_dim(a.symbol);
-    case AtomKind::Value: return expr::value(expr::Scalar(a.scalar));
-    case AtomKind::FloorDiv: return floordiv(a.args[0], a.args[1]);
-    case AtomKind::Mod: return mod(a.args[0], a.args[1]);
-    default: break;
-  }
-  Dim out = a.args[0];
-  for (size_t i = 1; i < a.args.size(); ++i)
-    out = a.kind == AtomKind::Min   ? min(out, a.args[i])
-          : a.kind == AtomKind::Max ? max(out, a.args[i])
-                                    : broadcast(out, a.args[i]);
-  return out;
-}
 
 }  // namespace
 
@@ -96,7 +82,7 @@ std::optional<Dim> SizeBounds::of_product(const expr::Monomial& m, Side side, Qu
   if (m.factors.size() == 1 && m.factors[0].second == 1) return of_atom(*m.factors[0].first, side, q);
   Dim product = ctx_.constant(1);
   for (const auto& [atom, power] : m.factors) {
-    if (!is_nonnegative(dim_of(ctx_, *atom))) return std::nullopt;
+    if (!is_nonnegative(expr::dim_of_atom(ctx_, *atom))) return std::nullopt;
     std::optional<Dim> b = of_atom(*atom, side, q);
     if (!b) return std::nullopt;
     if (!is_nonnegative(*b)) b = max(*b, ctx_.constant(0));
@@ -106,7 +92,7 @@ std::optional<Dim> SizeBounds::of_product(const expr::Monomial& m, Side side, Qu
 }
 
 std::optional<Dim> SizeBounds::of_atom(const Atom& a, Side side, Query& q) const {
-  const Dim d = dim_of(ctx_, a);
+  const Dim d = expr::dim_of_atom(ctx_, a);
   if (is_outer(d)) return d;
   std::optional<Dim> out;
   switch (a.kind) {

@@ -1,13 +1,14 @@
 // Loops that are unrolled, run as vector lanes or divided among threads. The meaning stays that of the serial loop, which
 // Parallel and Vector loops must not depend on.
-#include "loop/lexer.h"
 #include "schedule/dependence.h"
 #include "schedule/primitives/tail.h"
 
 namespace pliant::schedule {
 namespace {
 
-StmtPtr with_kind(const StmtPtr& s, ForKind kind) { return loop::make_for(s->var, s->extent, kind, s->body[0]); }
+StmtPtr with_kind(const StmtPtr& s, ForKind kind) {
+  return loop::changed(s, [&](Stmt& c) { c.for_kind = kind; });
+}
 
 }  // namespace
 
@@ -34,7 +35,7 @@ Status check_independent(const Edit& e, const StmtPtr& loop, bool updates_allowe
 }
 
 Status Schedule::unroll(std::string_view name) {
-  Edit e(*this, trace_line({"unroll", loop::quote_name(name)}));
+  Edit e(*this, "unroll", name);
   StmtPtr s = TRY(e.find_loop(name));
   if (!s->extent.is_const())
     return e.refuse("the extent of loop " + std::string(name) +
@@ -45,7 +46,7 @@ Status Schedule::unroll(std::string_view name) {
 }
 
 Status Schedule::vectorize(std::string_view name) {
-  Edit e(*this, trace_line({"vectorize", loop::quote_name(name)}));
+  Edit e(*this, "vectorize", name);
   StmtPtr s = TRY(e.find_loop(name));
   if (s->for_kind == ForKind::Parallel) return e.refuse("loop " + std::string(name) + " is parallel");
   TRY(check_independent(e, s, true));
@@ -58,7 +59,7 @@ Status Schedule::vectorize(std::string_view name) {
 }
 
 Status Schedule::parallel(std::string_view name) {
-  Edit e(*this, trace_line({"parallel", loop::quote_name(name)}));
+  Edit e(*this, "parallel", name);
   StmtPtr s = TRY(e.find_loop(name));
   for (const StmtPtr& outer : e.enclosing(s))
     if (outer->kind != StmtKind::For || outer->for_kind != ForKind::Parallel)

@@ -1,6 +1,5 @@
 // for o … { A(c); B(c) }  ->  for o … { local t { A(t); B(t); c = t } }, or { local t { A(t); c = B(t) } } when B assigns
 // every element once.
-#include "loop/lexer.h"
 #include "schedule/region.h"
 
 namespace pliant::schedule {
@@ -13,7 +12,7 @@ StmtPtr nest_over(Edit& e, const std::string& name, const std::vector<Dim>& size
   for (size_t k = 0; k < size.size(); ++k)
     index.push_back(e.derived_index(name + std::to_string(k), size[k], highest_index(size[k], e.ctx)));
   StmtPtr s = body(index);
-  for (size_t k = size.size(); k-- > 0;) s = loop::make_for(*index[k].as_symbol(), size[k], ForKind::Serial, s);
+  for (size_t k = size.size(); k-- > 0;) s = make_for(index[k], size[k], ForKind::Serial, s);
   return s;
 }
 
@@ -42,20 +41,12 @@ StmtPtr write_through(Edit& e, const StmtPtr& root, const Stmt& store, const Buf
 }  // namespace
 
 Status Schedule::cache_write(std::string_view buffer, std::string_view at, std::string_view name, loop::Scope scope) {
-  Edit e(*this, trace_line({"cache_write", loop::quote_name(buffer), "at", loop::quote_name(at), "->",
-                            loop::quote_name(name), scope_text(scope)}));
+  Edit e(*this, "cache_write", buffer, "at", at, "->", name, scope);
   Buffer c = TRY(e.find_buffer(buffer));
   StmtPtr home = TRY(e.find_loop(at));
   Inside in = inside_allocs(home->body[0]);
   StmtPtr body = in.body;
-  std::vector<Access> accesses = accesses_of(body);
-  auto region = region_of(accesses, c.id, loops_below(body), e.ctx);
-  if (!region) return e.refuse("the part of %" + c.name + " that the body of " + std::string(at) + " touches is not known");
-  auto shape = shape_for(region->size, e.enclosing_loops(body), e.ctx);
-  if (!shape || scope == Scope::Param) return e.refuse("a tile of %" + c.name + " has no known size");
-  if (scope == Scope::Local)
-    for (Dim d : *shape)
-      if (!d.is_const()) return e.refuse("a tile of %" + c.name + " has no constant size");
+  const auto [region, shape] = TRY(tile_of(e, c, body, scope));
 
   std::vector<StmtPtr> parts = statements_of(body);
   std::optional<size_t> first, last;
@@ -69,24 +60,19 @@ Status Schedule::cache_write(std::string_view buffer, std::string_view at, std::
     if (!touches(parts[k])) continue;
     if (!first) first = k;
     last = k;
-    covered |= covering(parts[k], c.id, *region, e.ctx).has_value();
+    covered |= covering(parts[k], c.id, region, e.ctx).has_value();
   }
   // The tile is stored as a whole, so that the program must write, or at least touch, all of it.
   if (!covered) return e.refuse("no statement of the body assigns all of its part of %" + c.name + ", each element once");
-  auto start = covering(parts[*first], c.id, *region, e.ctx), end = covering(parts[*last], c.id, *region, e.ctx);
+  auto start = covering(parts[*first], c.id, region, e.ctx), end = covering(parts[*last], c.id, region, e.ctx);
   bool needs_load = !start || start->reads_buffer;
   bool through = end.has_value() && *first != *last;
 
-  Buffer tile{.id = TRY(e.new_buffer(name)),
-              .name = std::string(name),
-              .dtype = c.dtype,
-              .shape = *shape,
-              .strides = {},
-              .scope = scope};
+  Buffer tile = TRY(e.new_buffer(name, c.dtype, shape, scope));
   std::vector<StmtPtr> now;
   auto copy = [&](const char* what, bool load) {
-    return nest_over(e, tile.name + what, region->size, [&](const std::vector<Dim>& v) {
-      std::vector<Dim> outside = sum(region->base, v);
+    return nest_over(e, tile.name + what, region.size, [&](const std::vector<Dim>& v) {
+      std::vector<Dim> outside = sum(region.base, v);
       return load ? loop::make_store(tile.id, v, expr::make_load(e.ctx, c.id, c.dtype, outside))
                   : loop::make_store(c.id, outside, expr::make_load(e.ctx, tile.id, c.dtype, v));
     });
@@ -94,12 +80,12 @@ Status Schedule::cache_write(std::string_view buffer, std::string_view at, std::
   if (needs_load) now.push_back(copy(".in", true));
   for (size_t k = 0; k < parts.size(); ++k) {
     bool direct = through && k == *last;
-    now.push_back(direct ? write_through(e, parts[k], *end->store, c, *region, tile.id)
-                         : redirect(parts[k], c.id, tile.id, region->base, {}, e.ctx));
+    now.push_back(direct ? write_through(e, parts[k], *end->store, c, region, tile.id)
+                         : redirect(parts[k], c.id, tile.id, region.base, {}, e.ctx));
   }
   if (!through) now.push_back(copy(".out", false));
   StmtPtr alloc = loop::make_alloc(std::move(tile), loop::make_block(std::move(now)));
-  e.replace(home, loop::make_for(home->var, home->extent, home->for_kind, in.wrap(alloc)));
+  e.replace(home, loop::with_body(home, {in.wrap(alloc)}));
   return e.commit();
 }
 

@@ -2,7 +2,6 @@
 // that c*f + rest takes its place.
 #include <algorithm>
 
-#include "loop/lexer.h"
 #include "schedule/edit.h"
 
 namespace pliant::schedule {
@@ -32,10 +31,7 @@ class Collapse {
 
   Status find_axes() {
     loop::for_each(body_, [&](const Stmt& s) {
-      if (s.kind == StmtKind::Store) widen(s.buffer, s.index);
-      for_each_scalar(s, [&](Scalar x) {
-        for (Scalar l : expr::loads_of(x)) widen(l->tensor, l->index);
-      });
+      for_each_access(s, [&](BufferId b, const std::vector<Dim>& index) { widen(b, index); });
     });
     for (const auto& [id, axes] : axes_) {
       const Buffer b = *loop::find_buffer(e_.function, id);
@@ -59,16 +55,10 @@ class Collapse {
   // Merges the axes in the whole function.
   void merge_axes() {
     for (Buffer& b : e_.params_to_change()) merge(b);
-    const StmtPtr merged = loop::substitute(e_.function.body, {}, [&](Scalar l) {
-      const auto at = axes_.find(l->tensor);
-      return at == axes_.end() ? l : expr::make_load(e_.ctx, l->tensor, l.dtype(), merged_index(l->tensor, l->index));
-    });
-    e_.set_body(loop::rewrite(merged, [&](const StmtPtr& s) -> StmtPtr {
-      if (s->kind == StmtKind::Store && axes_.count(s->buffer)) {
-        Stmt copy = *s;
-        copy.index = merged_index(s->buffer, s->index);
-        return std::make_shared<Stmt>(std::move(copy));
-      }
+    auto moved = [&](BufferId b, const std::vector<Dim>& index) -> std::optional<loop::Element> {
+      return axes_.count(b) ? std::optional(loop::Element{b, merged_index(b, index)}) : std::nullopt;
+    };
+    e_.set_body(loop::rewrite(loop::redirect(e_.function.body, e_.ctx, moved), [&](const StmtPtr& s) -> StmtPtr {
       if (!s->alloc || !axes_.count(s->alloc->id)) return s;
       Buffer b = *s->alloc;
       merge(b);
@@ -82,20 +72,18 @@ class Collapse {
     loop::for_each(body, [&](const Stmt& s) {
       if (s.extent && uses_any(s.extent)) why = "an extent or value inside depends on the loops";
       if (s.value && uses_as_value(s.value, vars_)) why = "a loop's variable is used as a value";
-      if (s.kind == StmtKind::Store) look(s.buffer, s.index, why);
-      for_each_scalar(s, [&](Scalar x) {
-        for (Scalar l : expr::loads_of(x)) look(l->tensor, l->index, why);
-      });
+      for_each_access(s, [&](BufferId b, const std::vector<Dim>& index) { look(b, index, why); });
     });
     if (why.empty()) return ok();
     return e_.refuse(why);
   }
 
  private:
-  // What a statement computes and where it reads and writes, except for the values of a Check's message.
-  static void for_each_scalar(const Stmt& s, const std::function<void(Scalar)>& f) {
-    if (s.value) f(s.value);
-    if (s.kind != StmtKind::Check) loop::for_each_dim(s, [&](Dim d) { f(expr::make_index(d)); });
+  // Where a statement reads and writes, except for the values of a Check's message.
+  static void for_each_access(const Stmt& s, const std::function<void(BufferId, const std::vector<Dim>&)>& f) {
+    if (s.kind == StmtKind::Store) f(s.buffer, s.index);
+    if (s.kind != StmtKind::Check) return loop::for_each_load(s, [&](Scalar l) { f(l->tensor, l->index); });
+    for (Scalar l : expr::loads_of(s.value)) f(l->tensor, l->index);
   }
   bool uses_any(Dim d) const { return expr::uses_symbol(d, vars_[0]) || expr::uses_symbol(d, vars_[1]); }
 
@@ -160,7 +148,7 @@ class Collapse {
 }  // namespace
 
 Status Schedule::collapse(std::string_view outer, std::string_view inner, std::string_view fused) {
-  Edit e(*this, trace_line({"collapse", loop::quote_name(outer), loop::quote_name(inner), "->", loop::quote_name(fused)}));
+  Edit e(*this, "collapse", outer, inner, "->", fused);
   StmtPtr out = TRY(e.find_loop(outer)), in = TRY(e.find_loop(inner));
   TRY(check_fusable(e, out, in));
   std::set<BufferId> merged;
@@ -179,14 +167,14 @@ Status Schedule::collapse(std::string_view outer, std::string_view inner, std::s
   // The message of a Check speaks of the loops as they were.
   const StmtPtr body = loop::rewrite(in->body[0], [&](const StmtPtr& s) -> StmtPtr {
     if (s->kind != StmtKind::Check) return s;
-    Stmt copy = *s;
-    for (Dim& v : copy.index) v = expr::substitute(v, {{out->var, expr::floordiv(f, d)}, {in->var, expr::mod(f, d)}});
-    return std::make_shared<Stmt>(std::move(copy));
+    return loop::changed(s, [&](Stmt& c) {
+      for (Dim& v : c.index) v = expr::substitute(v, {{out->var, expr::floordiv(f, d)}, {in->var, expr::mod(f, d)}});
+    });
   });
   const bool keeps_outer = d.is_const(1);
   const Dim zero = e.ctx.constant(0);
   const expr::DimMap map{{out->var, keeps_outer ? f : zero}, {in->var, keeps_outer ? zero : f}};
-  e.replace(out, loop::make_for(*f.as_symbol(), extent, out->for_kind, e.substitute(body, map)));
+  e.replace(out, make_for(f, extent, out->for_kind, e.substitute(body, map)));
   TRY(e.commit());
   merged_.insert(merged.begin(), merged.end());
   return ok();

@@ -1,7 +1,6 @@
 // scratch t { for v … { t[v] = … } … for o … { S(t) } }  ->  … for o … { scratch t { for v in tile { t[v] = … } S(t) } }.
 #include <algorithm>
 
-#include "loop/lexer.h"
 #include "schedule/producer.h"
 
 namespace pliant::schedule {
@@ -92,7 +91,7 @@ Clamped existing(const Edit& e, const StmtPtr& home, const Buffer& b, const Regi
 }  // namespace
 
 Status Schedule::compute_at(std::string_view buffer, std::string_view at) {
-  Edit e(*this, trace_line({"compute_at", loop::quote_name(buffer), "at", loop::quote_name(at)}));
+  Edit e(*this, "compute_at", buffer, "at", at);
   Buffer b = TRY(e.find_buffer(buffer));
   Producer p = TRY(find_producer(e, b));
   StmtPtr home = TRY(e.find_loop(at));
@@ -107,29 +106,22 @@ Status Schedule::compute_at(std::string_view buffer, std::string_view at) {
   if (reads_in(p.alloc->body[0]) != reads_in(home->body[0]) + reads_in(p.nest))
     return e.refuse("%" + b.name + " is read outside loop " + std::string(at) + " too");
   Inside in = inside_allocs(home->body[0]);
-  auto region = region_of(accesses_of(in.body), b.id, loops_below(in.body), e.ctx);
-  if (!region) return e.refuse("the part of %" + b.name + " that the body of " + std::string(at) + " reads is not known");
-  auto shape = shape_for(region->size, e.enclosing_loops(in.body), e.ctx);
-  if (!shape) return e.refuse("a tile of %" + b.name + " has no known size");
-  if (b.scope == Scope::Local && std::any_of(shape->begin(), shape->end(), [](Dim d) { return !d.is_const(); }))
-    return e.refuse("a tile of %" + b.name + " has no constant size");
-
-  const Clamped part = existing(e, home, b, *region);
+  const auto [region, shape] = TRY(tile_of(e, b, in.body, b.scope));
+  const Clamped part = existing(e, home, b, region);
   expr::DimMap vars;
   std::vector<Dim> index;
   for (size_t k = 0; k < p.loops.size(); ++k) {
     index.push_back(part.count[k].is_const(1) ? e.ctx.constant(0) : e.rename(p.loops[k]->var, part.count[k]));
     vars[p.loops[k]->var] = part.start[k] + index[k];
   }
-  StmtPtr fill = redirect(e.substitute(p.body, vars), b.id, b.id, region->base, {}, e.ctx);
+  StmtPtr fill = redirect(e.substitute(p.body, vars), b.id, b.id, region.base, {}, e.ctx);
   for (size_t k = p.loops.size(); k-- > 0;)
-    if (!part.count[k].is_const(1)) fill = loop::make_for(*index[k].as_symbol(), part.count[k], ForKind::Serial, fill);
-  StmtPtr body = redirect(in.body, b.id, b.id, region->base, {}, e.ctx);
+    if (!part.count[k].is_const(1)) fill = make_for(index[k], part.count[k], ForKind::Serial, fill);
+  StmtPtr body = redirect(in.body, b.id, b.id, region.base, {}, e.ctx);
   Buffer tile = b;
-  tile.shape = *shape;
+  tile.shape = shape;
   tile.strides.clear();
-  StmtPtr moved = loop::make_for(home->var, home->extent, home->for_kind,
-                                 in.wrap(loop::make_alloc(tile, loop::make_block({fill, body}))));
+  StmtPtr moved = loop::with_body(home, {in.wrap(loop::make_alloc(tile, loop::make_block({fill, body})))});
   StmtPtr rest = loop::rewrite(p.alloc->body[0], [&](const StmtPtr& s) {
     return s == p.nest ? nullptr : s == home ? moved : s;
   });

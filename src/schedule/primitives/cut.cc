@@ -4,7 +4,6 @@
 #include <unordered_map>
 
 #include "expr/scalar/with_args.h"
-#include "loop/lexer.h"
 #include "schedule/edit.h"
 
 namespace pliant::schedule {
@@ -103,19 +102,16 @@ StmtPtr assume(const StmtPtr& body, Scalar condition, bool holds) {
   Assumption known(condition, holds);
   return loop::rewrite(body, [&](const StmtPtr& s) -> StmtPtr {
     if (s->kind != StmtKind::Store) return s;
-    Stmt now = *s;
-    now.value = known.visit(s->value);
-    return now.value == s->value ? s : std::make_shared<const Stmt>(std::move(now));
+    const Scalar value = known.visit(s->value);
+    return value == s->value ? s : loop::changed(s, [&](Stmt& c) { c.value = value; });
   });
 }
 
 }  // namespace
 
 Status Schedule::cut(std::string_view name, std::string_view first, std::string_view both, std::string_view last) {
-  Edit e(*this, trace_line({"cut", loop::quote_name(name), "->", loop::quote_name(first), loop::quote_name(both),
-                            loop::quote_name(last)}));
-  const StmtPtr old = TRY(e.find_loop(name));
-  if (old->for_kind != ForKind::Serial) return e.refuse("loop " + std::string(name) + " is " + loop::name_of(old->for_kind));
+  Edit e(*this, "cut", name, "->", first, both, last);
+  const StmtPtr old = TRY(e.find_serial_loop(name));
   const std::optional<Cut> cut = find_cut(e, old);
   if (!cut) return e.refuse("no condition in loop " + std::string(name) + " compares its place with what does not change");
   const Dim places = old->extent * cut->width;
@@ -126,7 +122,7 @@ Status Schedule::cut(std::string_view name, std::string_view first, std::string_
   auto add = [&](std::string_view part, Dim from, Dim extent, const StmtPtr& s) -> Status {
     const Dim i = TRY(e.new_index(part, extent));
     const StmtPtr now = e.substitute(parts.empty() ? s : e.copy(s), {{old->var, from + i}});
-    parts.push_back(loop::make_for(*i.as_symbol(), extent, ForKind::Serial, now));
+    parts.push_back(make_for(i, extent, ForKind::Serial, now));
     return ok();
   };
   TRY(add(first, e.ctx.constant(0), begin, assume(body, cut->condition, cut->holds_first)));

@@ -1,11 +1,10 @@
 // for i in E { A; B }  ->  for i in E { A } for i.1 in E { B }.
-#include "loop/lexer.h"
 #include "schedule/dependence.h"
 
 namespace pliant::schedule {
 
 Status Schedule::fission(std::string_view name) {
-  Edit e(*this, trace_line({"fission", loop::quote_name(name)}));
+  Edit e(*this, "fission", name);
   StmtPtr old = TRY(e.find_loop(name));
   std::vector<StmtPtr> parts = statements_of(old->body[0]);
   // A guard that cannot change guards each statement.
@@ -23,12 +22,12 @@ Status Schedule::fission(std::string_view name) {
         return e.refuse("statements " + std::to_string(a + 1) + " and " + std::to_string(b + 1) + " of loop " +
                         std::string(name) + " touch the same elements of %" + loop::find_buffer(e.function, *hit)->name +
                         " in different iterations");
-  std::vector<StmtPtr> loops{loop::make_for(old->var, old->extent, old->for_kind, parts[0])};
+  std::vector<StmtPtr> loops{loop::with_body(old, {parts[0]})};
   for (size_t k = 1; k < parts.size(); ++k) {
     Dim i = e.copy_index(old->var, old->extent);
     expr::DimMap renamed{{old->var, i}};
     e.copy_facts(old->var, i, renamed);
-    loops.push_back(loop::make_for(*i.as_symbol(), old->extent, old->for_kind, e.substitute(parts[k], renamed)));
+    loops.push_back(make_for(i, old->extent, old->for_kind, e.substitute(parts[k], renamed)));
   }
   e.replace(old, loop::make_block(std::move(loops)));
   return e.commit();

@@ -1,5 +1,4 @@
 // for i in E { for j in D { … } }  ->  for f in E*D { … } with i = floordiv(f, D), j = mod(f, D).
-#include "loop/lexer.h"
 #include "schedule/edit.h"
 
 namespace pliant::schedule {
@@ -19,7 +18,7 @@ Status check_fusable(const Edit& e, const StmtPtr& out, const StmtPtr& in) {
 }
 
 Status Schedule::fuse(std::string_view outer, std::string_view inner, std::string_view fused) {
-  Edit e(*this, trace_line({"fuse", loop::quote_name(outer), loop::quote_name(inner), "->", loop::quote_name(fused)}));
+  Edit e(*this, "fuse", outer, inner, "->", fused);
   StmtPtr out = TRY(e.find_loop(outer)), in = TRY(e.find_loop(inner));
   TRY(check_fusable(e, out, in));
   Dim extent = out->extent * in->extent;
@@ -27,7 +26,7 @@ Status Schedule::fuse(std::string_view outer, std::string_view inner, std::strin
   // The divisor is positive wherever it is evaluated: inside a loop that does not run at all when it is 0.
   Dim d = in->extent;
   StmtPtr body = e.substitute(in->body[0], {{out->var, expr::floordiv(f, d)}, {in->var, expr::mod(f, d)}});
-  e.replace(out, loop::make_for(*f.as_symbol(), extent, out->for_kind, body));
+  e.replace(out, make_for(f, extent, out->for_kind, body));
   return e.commit();
 }
 

@@ -1,11 +1,10 @@
 // scratch t { for v … { t[v] = E(v) } S(t[x]) }  ->  S(E(x)).
-#include "loop/lexer.h"
 #include "schedule/producer.h"
 
 namespace pliant::schedule {
 
 Status Schedule::inline_buffer(std::string_view buffer) {
-  Edit e(*this, trace_line({"inline", loop::quote_name(buffer)}));
+  Edit e(*this, "inline", buffer);
   Buffer b = TRY(e.find_buffer(buffer));
   Producer p = TRY(find_producer(e, b));
   if (p.body->kind != StmtKind::Store || p.body->store_kind != StoreKind::Assign)

@@ -2,7 +2,6 @@
 // for o … { let f = start(o) { let n = E { for p … { for ii in n { S(f + ii) } } } } }  where ii runs over a tile of o.
 #include <algorithm>
 
-#include "loop/lexer.h"
 #include "schedule/edit.h"
 
 namespace pliant::schedule {
@@ -13,8 +12,7 @@ bool needs_name(Dim d) { return !d.is_const() && !d.as_symbol(); }
 }  // namespace
 
 Status Schedule::let(std::string_view loop, std::string_view at, std::string_view first, std::string_view count) {
-  Edit e(*this, trace_line({"let", loop::quote_name(loop), "at", loop::quote_name(at), "->", loop::quote_name(first),
-                            loop::quote_name(count)}));
+  Edit e(*this, "let", loop, "at", at, "->", first, count);
   const StmtPtr old = TRY(e.find_loop(loop)), home = TRY(e.find_loop(at));
   const auto tile = std::find_if(e.tiles.begin(), e.tiles.end(), [&](const LoopTile& t) { return t.inner == old->var; });
   if (tile == e.tiles.end()) return e.refuse("loop " + std::string(loop) + " does not run over a tile of a split");
@@ -39,7 +37,7 @@ Status Schedule::let(std::string_view loop, std::string_view at, std::string_vie
   const Dim n = needs_name(extent) ? TRY(e.new_size(count, bounded)) : extent;
   const Dim i = e.rename(old->var, n);
   StmtPtr now = e.substitute(old->body[0], {{old->var, i - start + f}});
-  now = loop::make_for(*i.as_symbol(), n, old->for_kind, now);
+  now = make_for(i, n, old->for_kind, now);
   std::erase_if(e.tiles, [&](const LoopTile& t) { return t.inner == old->var || t.inner == *i.as_symbol(); });
   StmtPtr body = loop::rewrite(home, [&](const StmtPtr& s) { return s == old ? now : s; });
   if (n != extent) body = loop::make_let(*n.as_symbol(), extent, body);

@@ -1,24 +1,21 @@
 // for i in min(C, X) { S }  ->  for i in C { if i < X { S } }.
-#include "loop/lexer.h"
+#include "expr/atoms.h"
 #include "schedule/primitives/tail.h"
 
 namespace pliant::schedule {
 
 std::optional<Tail> tail_of(Dim extent, expr::Context& ctx) {
-  if (extent->terms.size() == 1 && extent->terms[0].second == 1) {
-    auto& factors = extent->terms[0].first->factors;
-    if (factors.size() == 1 && factors[0].second == 1 && factors[0].first->kind == expr::AtomKind::Min) {
-      std::optional<int64_t> limit;
-      Dim rest;
-      for (Dim d : factors[0].first->args) {
-        if (d.is_const()) {
-          limit = d.const_value();
-        } else {
-          rest = rest ? expr::min(rest, d) : d;
-        }
+  if (const expr::Atom* cut = expr::as_atom(extent); cut && cut->kind == expr::AtomKind::Min) {
+    std::optional<int64_t> limit;
+    Dim rest;
+    for (Dim d : cut->args) {
+      if (d.is_const()) {
+        limit = d.const_value();
+      } else {
+        rest = rest ? expr::min(rest, d) : d;
       }
-      if (limit && rest) return Tail{*limit, rest};
     }
+    if (limit && rest) return Tail{*limit, rest};
   }
   int64_t highest = ctx.range(extent).hi;
   constexpr int64_t kReasonable = 1 << 20;
@@ -31,7 +28,7 @@ StmtPtr widened(Edit& e, const StmtPtr& loop, int64_t limit) {
   if (!info.upper && info.hi >= limit - 1) return loop;
   Dim var = e.rename(loop->var, e.ctx.constant(limit));
   StmtPtr body = e.substitute(loop->body[0], {{loop->var, var}});
-  return loop::make_for(*var.as_symbol(), loop->extent, loop->for_kind, body);
+  return make_for(var, loop->extent, loop->for_kind, body);
 }
 
 bool is_mask(const Stmt& s, SymbolId var, Dim extent, expr::Context& ctx) {
@@ -57,7 +54,7 @@ Result<StmtPtr> masked(Edit& e, const StmtPtr& loop) {
 }
 
 Status Schedule::mask(std::string_view name) {
-  Edit e(*this, trace_line({"mask", loop::quote_name(name)}));
+  Edit e(*this, "mask", name);
   StmtPtr s = TRY(e.find_loop(name));
   if (s->extent.is_const()) return e.refuse("the extent of loop " + std::string(name) + " is constant");
   if (s->for_kind == ForKind::Parallel) return e.refuse("loop " + std::string(name) + " is parallel");

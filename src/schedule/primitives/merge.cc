@@ -1,13 +1,12 @@
 // for i in E { A } for j in E { B }  ->  for i in E { A; B }.
 #include <algorithm>
 
-#include "loop/lexer.h"
 #include "schedule/dependence.h"
 
 namespace pliant::schedule {
 
 Status Schedule::merge(std::string_view first, std::string_view second) {
-  Edit e(*this, trace_line({"merge", loop::quote_name(first), loop::quote_name(second)}));
+  Edit e(*this, "merge", first, second);
   StmtPtr a = TRY(e.find_loop(first)), b = TRY(e.find_loop(second));
   auto path = e.enclosing(a);
   std::vector<StmtPtr> around = path.empty() ? std::vector<StmtPtr>{} : statements_of(path.back());
@@ -19,7 +18,7 @@ Status Schedule::merge(std::string_view first, std::string_view second) {
     return e.refuse(std::string("one loop is ") + loop::name_of(a->for_kind) + ", the other " + loop::name_of(b->for_kind));
   expr::DimMap renamed{{b->var, e.ctx.symbol_dim(a->var)}};
   StmtPtr body = e.substitute(b->body[0], renamed);
-  StmtPtr merged = loop::make_for(a->var, a->extent, a->for_kind, loop::make_block({a->body[0], body}));
+  StmtPtr merged = loop::with_body(a, {loop::make_block({a->body[0], body})});
   if (auto hit = carried(accesses_of(a->body[0]), accesses_of(body), a->var, loops_below(merged), e))
     return e.refuse("the loops touch the same elements of %" + loop::find_buffer(e.function, *hit)->name +
                     " in different iterations");

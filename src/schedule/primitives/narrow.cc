@@ -2,18 +2,17 @@
 // loops.
 #include <algorithm>
 
-#include "loop/lexer.h"
 #include "schedule/region.h"
 
 namespace pliant::schedule {
 
 Status Schedule::narrow(std::string_view buffer, std::string_view at, loop::Scope scope) {
-  Edit e(*this, trace_line({"narrow", loop::quote_name(buffer), "at", loop::quote_name(at), scope_text(scope)}));
+  Edit e(*this, "narrow", buffer, "at", at, scope);
   Buffer b = TRY(e.find_buffer(buffer));
   const StmtPtr alloc = e.alloc_of(b.id), home = TRY(e.find_loop(at));
   const std::vector<StmtPtr> path = e.enclosing(home);
   auto inner = std::find(path.begin(), path.end(), alloc);
-  if (!alloc || scope == Scope::Param || inner == path.end())
+  if (!alloc || inner == path.end())
     return e.refuse("%" + b.name + " is not allocated around loop " + std::string(at));
   auto uses_of = [&](const StmtPtr& s) {
     std::vector<Access> all = accesses_of(s);
@@ -48,14 +47,12 @@ Status Schedule::narrow(std::string_view buffer, std::string_view at, loop::Scop
     kept = {0};
     shape = {e.ctx.constant(1)};
   }
-  if (scope == Scope::Local && std::any_of(shape.begin(), shape.end(), [](Dim d) { return !d.is_const(); }))
-    return e.refuse("what is left of %" + b.name + " has no constant size");
+  TRY(e.check_scope("what is left of %" + b.name, shape, scope));
   const Inside in = inside_allocs(redirect(home->body[0], b.id, b.id, base, kept, e.ctx));
   b.shape = std::move(shape);
   b.strides.clear();
   b.scope = scope;
-  const StmtPtr now =
-      loop::make_for(home->var, home->extent, home->for_kind, in.wrap(loop::make_alloc(std::move(b), in.body)));
+  const StmtPtr now = loop::with_body(home, {in.wrap(loop::make_alloc(std::move(b), in.body))});
   e.replace(alloc, loop::rewrite(alloc->body[0], [&](const StmtPtr& s) { return s == home ? now : s; }));
   return e.commit();
 }

@@ -5,7 +5,6 @@
 // buffer.
 #include <algorithm>
 
-#include "loop/lexer.h"
 #include "schedule/dependence.h"
 #include "schedule/primitives/tail.h"
 
@@ -177,7 +176,7 @@ Status pad_to(Edit& e, const StmtPtr& s, int64_t width, Beyond beyond = Beyond::
 }  // namespace
 
 Status Schedule::pad(std::string_view name) {
-  Edit e(*this, trace_line({"pad", loop::quote_name(name)}));
+  Edit e(*this, "pad", name);
   StmtPtr s = TRY(e.find_loop(name));
   if (s->extent.is_const()) return e.refuse("the extent of loop " + std::string(name) + " is constant");
   auto tail = tail_of(s->extent, e.ctx);
@@ -187,9 +186,7 @@ Status Schedule::pad(std::string_view name) {
 }
 
 Status Schedule::pad(std::string_view name, int64_t width, Beyond beyond) {
-  std::vector<std::string> words{"pad", loop::quote_name(name), std::to_string(width)};
-  if (beyond != Beyond::Same) words.push_back(beyond == Beyond::Zero ? "zero" : "last");
-  Edit e(*this, trace_line(words));
+  Edit e(*this, "pad", name, width, beyond == Beyond::Zero ? "zero" : beyond == Beyond::Last ? "last" : "");
   StmtPtr s = TRY(e.find_loop(name));
   if (!e.ctx.proves_less_equal(s->extent, e.ctx.constant(width)))
     return e.refuse("loop " + std::string(name) + " may have more iterations than " + std::to_string(width));

@@ -3,38 +3,30 @@
 // or for o in E { S(o) }  ->  for main in C { S(main) } for tail in E - C { S(C + tail) }.
 #include <algorithm>
 
-#include "loop/lexer.h"
-#include "loop/print_expr.h"
 #include "schedule/primitives/tail.h"
 
 namespace pliant::schedule {
 
 Status Schedule::partition(std::string_view name, Dim count, std::string_view main, std::string_view tail) {
-  const std::string text = loop::ExprPrinter(ctx_).dim(count);
-  Edit e(*this, trace_line({"partition", loop::quote_name(name), count.is_const() ? text : "[" + text + "]", "->",
-                            loop::quote_name(main), loop::quote_name(tail)}));
-  const StmtPtr old = TRY(e.find_loop(name));
-  if (old->for_kind != ForKind::Serial)
-    return e.refuse(std::string("loop ") + std::string(name) + " is " + loop::name_of(old->for_kind));
+  Edit e(*this, "partition", name, count, "->", main, tail);
+  const StmtPtr old = TRY(e.find_serial_loop(name));
   TRY(check_known(e, count));
   if (!e.ctx.proves_less_equal(e.ctx.constant(0), count) || !e.ctx.proves_less_equal(count, old->extent))
-    return e.refuse(text + " is not known to be 0 to the number of iterations");
+    return e.refuse(count.str() + " is not known to be 0 to the number of iterations");
   const Dim m = TRY(e.new_index(main, count)), t = TRY(e.new_index(tail, old->extent - count));
   const StmtPtr rest = e.copy(old->body[0]);
   // One iteration has a place that is known.
   auto at = [&](Dim number, Dim i) { return number.is_const(1) ? e.ctx.constant(0) : i; };
   const StmtPtr first = e.substitute(old->body[0], {{old->var, at(count, m)}});
   const StmtPtr second = e.substitute(rest, {{old->var, count + at(old->extent - count, t)}});
-  e.replace(old, loop::make_block({loop::make_for(*m.as_symbol(), count, ForKind::Serial, first),
-                                   loop::make_for(*t.as_symbol(), old->extent - count, ForKind::Serial, second)}));
+  e.replace(old, loop::make_block({make_for(m, count, ForKind::Serial, first),
+                                   make_for(t, old->extent - count, ForKind::Serial, second)}));
   return e.commit();
 }
 
 Status Schedule::partition(std::string_view name, std::string_view main, std::string_view tail) {
-  Edit e(*this, trace_line({"partition", loop::quote_name(name), "->", loop::quote_name(main), loop::quote_name(tail)}));
-  StmtPtr old = TRY(e.find_loop(name));
-  if (old->for_kind != ForKind::Serial)
-    return e.refuse(std::string("loop ") + std::string(name) + " is " + loop::name_of(old->for_kind));
+  Edit e(*this, "partition", name, "->", main, tail);
+  const StmtPtr old = TRY(e.find_serial_loop(name));
   Dim o = e.ctx.symbol_dim(old->var), size;
   std::optional<Tail> full;
   const Extents inner = loops_below(old->body[0]);
@@ -62,12 +54,12 @@ Status Schedule::partition(std::string_view name, std::string_view main, std::st
     if (s->extent == size) return loop::make_for(s->var, e.ctx.constant(full->limit), s->for_kind, s->body[0]);
     auto was = e.padded.find(s->var);
     bool guarded = was != e.padded.end() && was->second == size && is_mask(*s->body[0], s->var, size, e.ctx);
-    return guarded ? loop::make_for(s->var, s->extent, s->for_kind, s->body[0]->body[0]) : s;
+    return guarded ? loop::with_body(s, {s->body[0]->body[0]}) : s;
   });
   StmtPtr rest = e.copy(old->body[0]);
   auto placed = [&](const StmtPtr& body, Dim at) { return e.substitute(body, {{old->var, at}}); };
-  StmtPtr first = loop::make_for(*m.as_symbol(), count, ForKind::Serial, placed(whole, m));
-  StmtPtr second = loop::make_for(*t.as_symbol(), old->extent - count, ForKind::Serial, placed(rest, count + t));
+  StmtPtr first = make_for(m, count, ForKind::Serial, placed(whole, m));
+  StmtPtr second = make_for(t, old->extent - count, ForKind::Serial, placed(rest, count + t));
   e.replace(old, loop::make_block({first, second}));
   return e.commit();
 }

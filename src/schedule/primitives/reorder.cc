@@ -4,7 +4,6 @@
 // least one of which differs, the order must stay, so that those iterations keep theirs.
 #include <algorithm>
 
-#include "loop/lexer.h"
 #include "schedule/dependence.h"
 
 namespace pliant::schedule {
@@ -57,9 +56,7 @@ Status check_order(const Edit& e, const std::vector<StmtPtr>& before, const std:
 }  // namespace
 
 Status Schedule::reorder(const std::vector<std::string>& names) {
-  std::vector<std::string> words{"reorder"};
-  for (const std::string& n : names) words.push_back(loop::quote_name(n));
-  Edit e(*this, trace_line(words));
+  Edit e(*this, "reorder", names);
   std::vector<StmtPtr> wanted;
   for (const std::string& n : names) {
     wanted.push_back(TRY(e.find_loop(n)));
@@ -78,7 +75,7 @@ Status Schedule::reorder(const std::vector<std::string>& names) {
         return e.refuse("the extent of loop " + e.name_of(after[i]->var) + " depends on " + e.name_of(after[j]->var));
   TRY(check_order(e, nest, after));
   StmtPtr body = nest.back()->body[0];
-  for (size_t i = after.size(); i-- > 0;) body = loop::make_for(after[i]->var, after[i]->extent, after[i]->for_kind, body);
+  for (size_t i = after.size(); i-- > 0;) body = loop::with_body(after[i], {body});
   e.replace(nest[0], body);
   return e.commit();
 }

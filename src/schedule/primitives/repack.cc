@@ -1,32 +1,25 @@
 // Another layout of a param that is only read: dim d of size S becomes (ceildiv(S, F), F), then the dims are permuted.
 #include <algorithm>
 
-#include "loop/lexer.h"
-#include "schedule/edit.h"
+#include "schedule/region.h"
 
 namespace pliant::schedule {
 
 Status Schedule::repack(std::string_view param, int64_t dim, int64_t factor, const std::vector<int64_t>& order,
                         std::string_view name) {
-  Edit e(*this, trace_line({"repack", loop::quote_name(param), std::to_string(dim), std::to_string(factor), list_text(order),
-                            "->", loop::quote_name(name)}));
+  Edit e(*this, "repack", param, dim, factor, order, "->", name);
   Buffer old = TRY(e.find_buffer(param));
   auto rank = static_cast<int64_t>(old.shape.size());
   if (old.scope != Scope::Param || old.is_output) return e.refuse("%" + old.name + " is not a param that is only read");
   if (merged_.count(old.id)) return e.refuse("axes of %" + old.name + " were merged");
   if (dim < 0 || dim >= rank || factor < 1) return e.refuse("there is no such dimension or factor");
-  std::vector<int64_t> sorted = order;
-  std::sort(sorted.begin(), sorted.end());
-  for (int64_t k = 0; k <= rank; ++k)
-    if (static_cast<int64_t>(sorted.size()) != rank + 1 || sorted[static_cast<size_t>(k)] != k)
-      return e.refuse("the order is not a permutation of " + std::to_string(rank + 1) + " dims");
+  if (!is_permutation(order, old.shape.size() + 1))
+    return e.refuse("the order is not a permutation of " + std::to_string(rank + 1) + " dims");
   auto at = static_cast<size_t>(dim);
   auto laid_out = [&](std::vector<Dim> dims, Dim outer, Dim inner) {
     dims[at] = outer;
     dims.insert(dims.begin() + dim + 1, inner);
-    std::vector<Dim> out;
-    for (int64_t k : order) out.push_back(dims[static_cast<size_t>(k)]);
-    return out;
+    return permuted(dims, order);
   };
   Buffer now = old;
   now.id = TRY(e.new_buffer(name));

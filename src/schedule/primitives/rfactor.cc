@@ -2,25 +2,10 @@
 // in C { y op= t[v] } }: C running values, so that C iterations in a row do not depend on each other.
 #include <algorithm>
 
-#include "loop/lexer.h"
 #include "schedule/dependence.h"
 #include "schedule/primitives/tail.h"
 
 namespace pliant::schedule {
-
-std::optional<Scalar> identity_of(StoreKind k, DType t, expr::Context& ctx) {
-  switch (k) {
-    case StoreKind::Assign: return std::nullopt;
-    // -0 + x is x for every float, 0 + -0 is not.
-    case StoreKind::Add: return is_float(t) ? expr::make_const(ctx, t, -0.0) : expr::make_const_int(ctx, t, 0);
-    case StoreKind::Mul: return expr::make_const_int(ctx, t, 1);
-    case StoreKind::Max: return expr::make_lowest(ctx, t);
-    case StoreKind::Min: return expr::make_highest(ctx, t);
-    case StoreKind::And: return expr::make_const_bits(ctx, DType::Bool, 1);
-    case StoreKind::Or: return expr::make_const_bits(ctx, DType::Bool, 0);
-  }
-  return std::nullopt;
-}
 
 bool starts_at_zero(const Edit& e, const StmtPtr& outer, const Stmt& update) {
   const std::vector<StmtPtr> path = e.enclosing(outer);
@@ -34,26 +19,20 @@ bool starts_at_zero(const Edit& e, const StmtPtr& outer, const Stmt& update) {
 
 Status Schedule::rfactor(std::string_view lane, int64_t lanes, std::string_view at, std::string_view name,
                          loop::Scope scope) {
-  Edit e(*this, trace_line({"rfactor", loop::quote_name(lane), std::to_string(lanes), "at", loop::quote_name(at), "->",
-                            loop::quote_name(name), scope_text(scope)}));
+  Edit e(*this, "rfactor", lane, lanes, "at", at, "->", name, scope);
   if (lanes < 1 || lanes > kMostLanes) return e.refuse("there may be 1 to " + std::to_string(kMostLanes) + " lanes");
   StmtPtr inner = TRY(e.find_loop(lane)), outer = TRY(e.find_loop(at));
   auto path = e.enclosing(inner);
   if (inner != outer && std::find(path.begin(), path.end(), outer) == path.end())
     return e.refuse("loop " + std::string(lane) + " is not inside " + std::string(at));
   if (outer->for_kind == ForKind::Parallel) return e.refuse("loop " + std::string(at) + " is parallel");
-  StmtPtr store;
   int stores = 0;
   loop::for_each(outer, [&](const Stmt& s) { stores += s.kind == StmtKind::Store; });
-  auto find = [&](auto&& self, const StmtPtr& s) -> void {
-    if (s->kind == StmtKind::Store) store = s;
-    for (const StmtPtr& child : s->body) self(self, child);
-  };
-  find(find, inner);
+  const StmtPtr store = find_first(inner, [](const Stmt& s) { return s.kind == StmtKind::Store; });
   if (stores != 1 || !store)
     return e.refuse("loop " + std::string(at) + " holds more than one updating store inside " + std::string(lane));
   const Buffer y = *loop::find_buffer(e.function, store->buffer);
-  auto identity = identity_of(store->store_kind, y.dtype, e.ctx);
+  auto identity = loop::identity_of(store->store_kind, y.dtype, e.ctx);
   if (!identity) return e.refuse("%" + y.name + " is assigned, not updated");
   for (auto& [var, extent] : loops_below(outer))
     for (Dim d : store->index)
@@ -64,16 +43,11 @@ Status Schedule::rfactor(std::string_view lane, int64_t lanes, std::string_view 
   if (scope == Scope::Param) return e.refuse("parts of a param are no param");
   if (starts_at_zero(e, outer, *store)) identity = expr::make_const(e.ctx, y.dtype, 0);
 
-  Buffer part{.id = TRY(e.new_buffer(name)),
-              .name = std::string(name),
-              .dtype = y.dtype,
-              .shape = {e.ctx.constant(lanes)},
-              .strides = {},
-              .scope = scope};
+  Buffer part = TRY(e.new_buffer(name, y.dtype, {e.ctx.constant(lanes)}, scope));
   Dim size = part.shape[0], lane_index = expr::mod(e.ctx.symbol_dim(inner->var), lanes);
   auto over = [&](const char* what, const std::function<StmtPtr(Dim)>& body) {
     Dim v = e.derived_index(part.name + what, size, lanes - 1);
-    return loop::make_for(*v.as_symbol(), size, ForKind::Serial, body(v));
+    return make_for(v, size, ForKind::Serial, body(v));
   };
   StmtPtr clear = over(".in", [&](Dim v) { return loop::make_store(part.id, {v}, *identity); });
   StmtPtr sum = loop::rewrite(outer, [&](const StmtPtr& s) {

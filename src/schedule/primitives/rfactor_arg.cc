@@ -2,7 +2,6 @@
 // better of them and k, e(k) } pos, best = the best of at, t }: C iterations in a row do not depend on each other.
 #include <algorithm>
 
-#include "loop/lexer.h"
 #include "schedule/arg_order.h"
 #include "schedule/primitives/tail.h"
 
@@ -42,7 +41,7 @@ std::optional<Search> search_of(const Edit& e, const StmtPtr& l) {
 }  // namespace
 
 Status Schedule::rfactor_arg(std::string_view loop, int64_t lanes, std::string_view name) {
-  Edit e(*this, trace_line({"rfactor_arg", loop::quote_name(loop), std::to_string(lanes), "->", loop::quote_name(name)}));
+  Edit e(*this, "rfactor_arg", loop, lanes, "->", name);
   const StmtPtr l = TRY(e.find_loop(loop));
   if (lanes < 2 || lanes > kMostLanes || (lanes & (lanes - 1)) != 0)
     return e.refuse("the lanes are not 2, 4, 8 … " + std::to_string(kMostLanes));
@@ -50,15 +49,9 @@ Status Schedule::rfactor_arg(std::string_view loop, int64_t lanes, std::string_v
   if (!found) return e.refuse("loop " + std::string(loop) + " does not search for the position of a best value");
   const auto& [position, best, value, order] = *found;
   const DType t = value->dtype;
-  auto tile = [&](const std::string& what, DType type) -> Result<Buffer> {
-    return Buffer{.id = TRY(e.new_buffer(what)),
-                  .name = what,
-                  .dtype = type,
-                  .shape = {e.ctx.constant(lanes)},
-                  .strides = {},
-                  .scope = Scope::Local};
-  };
-  const Buffer values = TRY(tile(std::string(name), t)), places = TRY(tile(std::string(name) + ".at", DType::I64));
+  const std::vector<Dim> shape{e.ctx.constant(lanes)};
+  const Buffer values = TRY(e.new_buffer(name, t, shape, Scope::Local));
+  const Buffer places = TRY(e.new_buffer(std::string(name) + ".at", DType::I64, shape, Scope::Local));
   auto value_at = [&](Dim i) { return expr::make_load(e.ctx, values.id, t, {i}); };
   auto place_at = [&](Dim i) { return expr::make_load(e.ctx, places.id, DType::I64, {i}); };
   auto keep = [&](Dim i, Scalar taken, Scalar now, Scalar at) {
@@ -67,7 +60,7 @@ Status Schedule::rfactor_arg(std::string_view loop, int64_t lanes, std::string_v
   };
   auto over = [&](int64_t count, const std::function<StmtPtr(Dim)>& body) {
     const Dim v = e.derived_index(values.name + ".v", e.ctx.constant(count));
-    return loop::make_for(*v.as_symbol(), e.ctx.constant(count), ForKind::Vector, body(v));
+    return make_for(v, e.ctx.constant(count), ForKind::Vector, body(v));
   };
   // No element is at -1: a lane that keeps what was there before loses against all that took its place.
   const Scalar nowhere = expr::make_const_int(e.ctx, DType::I64, -1);
@@ -77,8 +70,7 @@ Status Schedule::rfactor_arg(std::string_view loop, int64_t lanes, std::string_v
     return loop::make_block({loop::make_store(values.id, {v}, old_value), loop::make_store(places.id, {v}, nowhere)});
   })};
   const Dim k = e.ctx.symbol_dim(l->var), i = expr::mod(k, lanes);
-  seq.push_back(loop::make_for(l->var, l->extent, l->for_kind,
-                               keep(i, takes_place(order, value, value_at(i)), value, expr::make_index(k))));
+  seq.push_back(loop::with_body(l, {keep(i, takes_place(order, value, value_at(i)), value, expr::make_index(k))}));
   for (int64_t half = lanes / 2; half >= 1; half /= 2)
     seq.push_back(over(half, [&](Dim v) {
       const Scalar other = value_at(v + half), at = place_at(v + half);

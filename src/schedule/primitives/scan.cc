@@ -1,6 +1,5 @@
 // for k in E { acc op= f(k); y[k] = g(acc) }  ->  vectors of W iterations: local t = f, t op= t one lane before, t op= t two
 // lanes before …, y = g(acc op t), acc op= the last lane of t (Hillis and Steele, 1986).
-#include "loop/lexer.h"
 #include "schedule/primitives/tail.h"
 
 namespace pliant::schedule {
@@ -17,7 +16,7 @@ class Scan {
     exclusive_ = s[0]->store_kind == StoreKind::Assign;
     add_ = s[exclusive_ ? 1 : 0], put_ = s[exclusive_ ? 0 : 1];
     acc = *loop::find_buffer(e_.function, add_->buffer);
-    const auto identity = identity_of(add_->store_kind, acc.dtype, e_.ctx);
+    const auto identity = loop::identity_of(add_->store_kind, acc.dtype, e_.ctx);
     bool fits = identity && put_->store_kind == StoreKind::Assign && acc.scope == Scope::Local;
     for (Dim d : add_->index) fits = fits && d.is_const();
     for (Scalar x : expr::loads_of(add_->value)) fits = fits && x->tensor != acc.id && x->tensor != put_->buffer;
@@ -51,7 +50,7 @@ class Scan {
     auto over = [&](const std::function<StmtPtr(Dim, const expr::DimMap&)>& body) {
       const Dim l = e_.derived_index(e_.name_of(loop_->var) + ".l", n);
       const Dim at = backward_ ? first + count - 1 - l : first + l;
-      seq.push_back(loop::make_for(*l.as_symbol(), n, ForKind::Vector, body(l, {{loop_->var, at}})));
+      seq.push_back(make_for(l, n, ForKind::Vector, body(l, {{loop_->var, at}})));
     };
     auto add_step = [&](const std::function<Scalar(Dim, const expr::DimMap&)>& value) {
       const Buffer b = e_.derived_buffer("scanned", acc.dtype, {e_.ctx.constant(twice)});
@@ -80,9 +79,7 @@ class Scan {
     });
     const Scalar all = expr::make_cast(before.dtype, load(steps.back(), e_.ctx.constant(backward_ ? own : lanes_ - 1)));
     seq.push_back(loop::make_store(before.id, {e_.ctx.constant(0)}, all, add_->store_kind));
-    StmtPtr s = loop::make_block(std::move(seq));
-    for (size_t k = steps.size(); k-- > 0;) s = loop::make_alloc(steps[k], s);
-    return s;
+    return loop::make_allocs(steps, loop::make_block(std::move(seq)));
   }
 
   Buffer acc;
@@ -98,7 +95,7 @@ class Scan {
 }  // namespace
 
 Status Schedule::scan(std::string_view name, int64_t lanes) {
-  Edit e(*this, trace_line({"scan", loop::quote_name(name), std::to_string(lanes)}));
+  Edit e(*this, "scan", name, lanes);
   const StmtPtr old = TRY(e.find_loop(name));
   if (lanes < 2 || lanes > kMostLanes || (lanes & (lanes - 1)) != 0)
     return e.refuse("the lanes are not 2, 4, 8 … " + std::to_string(kMostLanes));
@@ -111,7 +108,7 @@ Status Schedule::scan(std::string_view name, int64_t lanes) {
   const Scalar begin = expr::make_load(e.ctx, acc.id, acc.dtype, scan.place());
   std::vector<StmtPtr> seq{loop::make_store(before.id, {zero}, expr::make_cast(before.dtype, begin))};
   const Dim v = e.derived_index(e.name_of(old->var) + ".v", whole);
-  seq.push_back(loop::make_for(*v.as_symbol(), whole, ForKind::Serial, scan.vector(before, v * n, n)));
+  seq.push_back(make_for(v, whole, ForKind::Serial, scan.vector(before, v * n, n)));
   if (!rest.is_const(0)) seq.push_back(loop::make_if(expr::less(zero, rest), scan.vector(before, whole * n, rest)));
   seq.push_back(loop::make_store(acc.id, scan.place(), expr::make_cast(acc.dtype, scan.load(before, zero))));
   e.replace(old, loop::make_alloc(before, loop::make_block(std::move(seq))));

@@ -1,6 +1,5 @@
 // for o … { for i in R { S } }  ->  for o … { if R == 14 { for i in 14 { S } } else { … } }, or for all values of R
 // for o … { if R <= 7 { if R <= 3 { … } else { … } } else { … for i in 14 { S } } }.
-#include "loop/lexer.h"
 #include "schedule/primitives/tail.h"
 
 namespace pliant::schedule {
@@ -17,7 +16,7 @@ StmtPtr at_value(const Edit& e, const StmtPtr& body, Dim size, int64_t value, in
     }
     auto it = e.padded.find(s->var);
     if (value == limit && it != e.padded.end() && it->second == size && is_mask(*s->body[0], s->var, size, e.ctx))
-      return loop::make_for(s->var, s->extent, s->for_kind, s->body[0]->body[0]);
+      return loop::with_body(s, {s->body[0]->body[0]});
     return s;
   });
 }
@@ -38,9 +37,7 @@ const char* mark_text(Constant c) {
 }  // namespace
 
 Status Schedule::specialize(std::string_view name, std::string_view at, Constant mark, std::vector<int64_t> values) {
-  std::vector<std::string> words{"specialize", loop::quote_name(name), "at", loop::quote_name(at), mark_text(mark)};
-  if (!values.empty()) words.push_back(list_text(values));
-  Edit e(*this, trace_line(words));
+  Edit e(*this, "specialize", name, "at", at, mark_text(mark), values);
   StmtPtr target = TRY(e.find_loop(name)), home;
   if (at != "root") home = TRY(e.find_loop(at));
   StmtPtr body = home ? home->body[0] : e.function.body;
@@ -98,7 +95,7 @@ Status Schedule::specialize(std::string_view name, std::string_view at, Constant
       chain = loop::make_if(expr::equal(size, e.ctx.constant(values[k])), branches[k], chain);
   }
   if (home) {
-    e.replace(home, loop::make_for(home->var, home->extent, home->for_kind, chain));
+    e.replace(home, loop::with_body(home, {chain}));
   } else {
     e.set_body(chain);
   }

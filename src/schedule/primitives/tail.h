@@ -22,8 +22,6 @@ bool is_mask(const Stmt& s, SymbolId var, Dim extent, expr::Context& ctx);
 // The same loop over a variable that may take the values up to `limit` - 1: as it is, where its facts allow that.
 StmtPtr widened(Edit& e, const StmtPtr& loop, int64_t limit);
 
-// What changes nothing where a store of kind `k` combines with it; nothing for assignments.
-std::optional<Scalar> identity_of(StoreKind k, DType t, expr::Context& ctx);
 // Whether the element that `update` changes is 0 before `outer` runs: the statement before it says so.
 bool starts_at_zero(const Edit& e, const StmtPtr& outer, const Stmt& update);
 

@@ -1,5 +1,4 @@
 // A nest that computes what an instruction of the target does becomes that instruction.
-#include "loop/lexer.h"
 #include "schedule/edit.h"
 #include "target/match.h"
 
@@ -51,16 +50,15 @@ Status check_instructions(const Edit& e) {
 }
 
 Status Schedule::tensorize(std::string_view name, std::string_view instruction) {
-  Edit e(*this, trace_line({"tensorize", loop::quote_name(name), loop::quote_name(instruction)}));
+  Edit e(*this, "tensorize", name, instruction);
   const std::string loop_name(name);
-  StmtPtr s = TRY(e.find_loop(name));
+  const StmtPtr s = TRY(e.find_serial_loop(name));
   const target::Instruction* i = target::find_instruction(instruction);
   if (!i) {
     std::string known;
     for (const target::Instruction& row : target::all_instructions()) known += (known.empty() ? "" : ", ") + row.name;
     return e.refuse("there is no instruction " + std::string(instruction) + "; the instructions are " + known);
   }
-  if (s->for_kind != ForKind::Serial) return e.refuse("loop " + loop_name + " is " + loop::name_of(s->for_kind));
   std::string why;
   auto m = match_in(e, *i, true, s, why);
   if (!m) return e.refuse("the nest of loop " + loop_name + " is not what " + i->name + " computes: " + why);

@@ -1,6 +1,5 @@
 // for k in K { for j in J { t[k, j] = S(k, j) } }  ->  the same in square blocks: rows along k, as vectors, in registers,
 // where they become rows along j by shuffles.
-#include "loop/lexer.h"
 #include "schedule/dependence.h"
 #include "schedule/primitives/tail.h"
 
@@ -17,7 +16,7 @@ class Blocks {
     std::vector<StmtPtr> parts;
     if (!whole.is_const(0)) {
       const Dim k = e_.derived_index(e_.name_of(along_->var), whole);
-      parts.push_back(loop::make_for(*k.as_symbol(), whole, ForKind::Serial, row_of_blocks(k * n_, {})));
+      parts.push_back(make_for(k, whole, ForKind::Serial, row_of_blocks(k * n_, {})));
     }
     if (!rest.is_const(0))
       parts.push_back(loop::make_if(expr::less(ctx_.constant(0), rest), row_of_blocks(whole * n_, rest)));
@@ -34,8 +33,8 @@ class Blocks {
 
   StmtPtr nest(const std::function<StmtPtr(Dim row, Dim lane)>& body) {
     const Dim n = ctx_.constant(n_), r = e_.derived_index("r", n), l = e_.derived_index("l", n);
-    const StmtPtr lanes = loop::make_for(*l.as_symbol(), n, ForKind::Vector, body(r, l));
-    return loop::make_for(*r.as_symbol(), n, ForKind::Unroll, lanes);
+    const StmtPtr lanes = make_for(l, n, ForKind::Vector, body(r, l));
+    return make_for(r, n, ForKind::Unroll, lanes);
   }
   Buffer square() {
     const Dim n = ctx_.constant(n_);
@@ -69,9 +68,7 @@ class Blocks {
       StmtPtr s = loop::make_store(store_.buffer, index, load(stages.back(), r, l));
       return valid ? loop::make_if(expr::less(r, valid), s) : s;
     }));
-    StmtPtr all = loop::make_block(std::move(seq));
-    for (size_t i = stages.size(); i-- > 0;) all = loop::make_alloc(stages[i], all);
-    return all;
+    return loop::make_allocs(stages, loop::make_block(std::move(seq)));
   }
 
   Edit& e_;
@@ -84,7 +81,7 @@ class Blocks {
 }  // namespace
 
 Status Schedule::transpose(std::string_view along, std::string_view across, int64_t lanes) {
-  Edit e(*this, trace_line({"transpose", loop::quote_name(along), loop::quote_name(across), std::to_string(lanes)}));
+  Edit e(*this, "transpose", along, across, lanes);
   const StmtPtr k = TRY(e.find_loop(along)), j = TRY(e.find_loop(across));
   if (k->body[0] != j || j->body[0]->kind != StmtKind::Store || j->body[0]->store_kind != StoreKind::Assign)
     return e.refuse("loop " + std::string(along) + " holds more than loop " + std::string(across) + " of one assignment");

@@ -2,7 +2,6 @@
 //                          if 0 < mod(E, W) { for vector t in W { if t < mod(E, W) { S(floordiv(E, W)*W + t) } } }
 // or, halving, for H = W/2, W/4 … 1:
 //                          if H <= mod(E, 2*H) { for vector t in H { S(floordiv(E, 2*H)*2*H + t) } }
-#include "loop/lexer.h"
 #include "schedule/primitives/tail.h"
 
 namespace pliant::schedule {
@@ -17,7 +16,7 @@ Result<StmtPtr> masked_rest(Edit& e, const StmtPtr& old, Dim whole, Dim rest, in
   StmtPtr body = whole.is_const(0) ? old->body[0] : e.copy(old->body[0]);
   body = e.substitute(body, {{old->var, whole * lanes + t}});
   if (!rest.is_const(width)) body = loop::make_if(expr::less(t, rest), body);
-  body = loop::make_for(*t.as_symbol(), e.ctx.constant(width), ForKind::Vector, body);
+  body = make_for(t, e.ctx.constant(width), ForKind::Vector, body);
   return rest.is_const() ? body : loop::make_if(expr::less(e.ctx.constant(0), rest), body);
 }
 
@@ -28,7 +27,7 @@ Result<StmtPtr> halving_rest(Edit& e, const StmtPtr& old, Dim all, int64_t lanes
     const Dim t = parts.empty() ? TRY(e.new_index(tail, extent)) : e.derived_index(std::string(tail), extent);
     StmtPtr body = expr::floordiv(all, lanes).is_const(0) && parts.empty() ? old->body[0] : e.copy(old->body[0]);
     body = e.substitute(body, {{old->var, expr::floordiv(all, 2 * width) * (2 * width) + t}});
-    body = loop::make_for(*t.as_symbol(), extent, ForKind::Vector, body);
+    body = make_for(t, extent, ForKind::Vector, body);
     parts.push_back(loop::make_if(expr::less_equal(extent, left), body));
   }
   return loop::make_block(std::move(parts));
@@ -44,19 +43,10 @@ Status check_vectors(const Edit& e, const StmtPtr& s) {
 
 Status Schedule::vectorize(std::string_view name, int64_t lanes, std::string_view outer, std::string_view lane,
                            std::string_view tail, Rest kind) {
-  std::vector<std::string> words{"vectorize",
-                                 loop::quote_name(name),
-                                 std::to_string(lanes),
-                                 "->",
-                                 loop::quote_name(outer),
-                                 loop::quote_name(lane),
-                                 loop::quote_name(tail)};
-  if (kind == Rest::Halving) words.push_back("halving");
-  Edit e(*this, trace_line(words));
-  StmtPtr old = TRY(e.find_loop(name));
+  Edit e(*this, "vectorize", name, lanes, "->", outer, lane, tail, kind == Rest::Halving ? "halving" : "");
+  const StmtPtr old = TRY(e.find_serial_loop(name));
   if (lanes < 1 || lanes > kMostLanes) return e.refuse("there may be 1 to " + std::to_string(kMostLanes) + " lanes");
   if (kind == Rest::Halving && (lanes & (lanes - 1)) != 0) return e.refuse("the lanes are not a power of two");
-  if (old->for_kind != ForKind::Serial) return e.refuse("loop " + std::string(name) + " is " + loop::name_of(old->for_kind));
   // Of a loop that only few iterations in a row are independent of, each vector is looked at.
   const bool all = check_independent(e, old, true).ok();
   const Dim extent = e.is_size(old->extent) ? old->extent : expr::max(e.ctx.constant(0), old->extent);
@@ -65,8 +55,8 @@ Status Schedule::vectorize(std::string_view name, int64_t lanes, std::string_vie
   if (!whole.is_const(0)) {
     const Dim v = TRY(e.new_index(outer, whole)), l = TRY(e.new_index(lane, e.ctx.constant(lanes)));
     StmtPtr body = e.substitute(old->body[0], {{old->var, v * lanes + l}});
-    body = loop::make_for(*l.as_symbol(), e.ctx.constant(lanes), ForKind::Vector, body);
-    parts.push_back(loop::make_for(*v.as_symbol(), whole, ForKind::Serial, body));
+    body = make_for(l, e.ctx.constant(lanes), ForKind::Vector, body);
+    parts.push_back(make_for(v, whole, ForKind::Serial, body));
   }
   if (!rest.is_const(0)) {
     const bool halves = kind == Rest::Halving && !rest.is_const() && lanes > 1;

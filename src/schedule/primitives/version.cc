@@ -1,13 +1,10 @@
 // for i in E { S }  ->  if n <= 48 { for i in E { S } } else { for i.1 in E { S } }.
-#include "loop/lexer.h"
-#include "loop/print_expr.h"
 #include "schedule/edit.h"
 
 namespace pliant::schedule {
 
 Status Schedule::version(std::string_view name, Dim size, int64_t most) {
-  Edit e(*this, trace_line({"version", loop::quote_name(name), "[" + loop::ExprPrinter(ctx_).dim(size) + "]",
-                            std::to_string(most)}));
+  Edit e(*this, "version", name, size, most);
   const StmtPtr old = TRY(e.find_loop(name));
   TRY(check_known(e, size));
   if (old->for_kind == ForKind::Parallel) return e.refuse("loop " + std::string(name) + " is parallel");
