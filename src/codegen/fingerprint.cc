@@ -21,8 +21,7 @@ class Writer {
     const loop::Function& f = *source.function;
     own_ = source.ints;
     loop::for_each(f.body, [&](const loop::Stmt& s) {
-      using loop::StmtKind;
-      if (s.kind == StmtKind::For || s.kind == StmtKind::Let || s.kind == StmtKind::While) own_.push_back(s.var);
+      if (loop::binds_variable(s)) own_.push_back(s.var);
     });
     for (expr::SymbolId s : source.ints) symbol(s);
     word('|');
@@ -33,15 +32,20 @@ class Writer {
 
  private:
   void word(char c) { out_ += c; }
-  void number(int64_t n) {
-    out_ += std::to_string(n);
+  template <class T>
+  void number(T n) {
+    out_ += std::to_string(static_cast<int64_t>(n));
     out_ += ' ';
+  }
+  void all(const std::vector<expr::Dim>& dims) {
+    for (expr::Dim d : dims) dim(d);
+    word(':');
   }
 
   void symbol(expr::SymbolId s) {
     auto [it, is_new] = symbols_.try_emplace(s, symbols_.size());
     word('s');
-    number(static_cast<int64_t>(it->second));
+    number(it->second);
     if (!is_new) return;
     const expr::SymbolInfo& info = ctx_.info(s);
     number(info.lo);
@@ -71,7 +75,7 @@ class Writer {
   void dim(expr::Dim d) {
     if (auto it = dims_.find(d.node()); it != dims_.end()) {
       word('@');
-      number(static_cast<int64_t>(it->second));
+      number(it->second);
       return;
     }
     const size_t before = out_.size();
@@ -116,67 +120,46 @@ class Writer {
   void scalar(expr::Scalar s) {
     auto [it, is_new] = scalars_.try_emplace(s.node(), scalars_.size());
     word('#');
-    number(static_cast<int64_t>(it->second));
+    number(it->second);
     if (!is_new) return;
-    number(static_cast<int64_t>(s->kind));
-    number(static_cast<int64_t>(s.dtype()));
+    number(s->kind);
+    number(s.dtype());
     number(s->op);
-    if (s->kind == expr::ScalarKind::Const) number(static_cast<int64_t>(s->bits));
+    if (s->kind == expr::ScalarKind::Const) number(s->bits);
     if (s->kind == expr::ScalarKind::Load) buffer_id(s->tensor);
     for (expr::Scalar a : s->args) scalar(a);
     for (expr::Dim d : s->index) dim(d);
   }
 
   void buffer_id(loop::BufferId id) {
-    number(static_cast<int64_t>(buffers_.try_emplace(id, buffers_.size()).first->second));
+    number(buffers_.try_emplace(id, buffers_.size()).first->second);
   }
 
   void buffer(const loop::Buffer& b) {
     word('b');
     buffer_id(b.id);
-    number(static_cast<int64_t>(b.dtype));
-    number(static_cast<int64_t>(b.scope));
+    number(b.dtype);
+    number(b.scope);
     number(b.is_output);
-    for (expr::Dim d : b.shape) dim(d);
-    word(':');
-    for (expr::Dim d : b.strides) dim(d);
+    all(b.shape);
+    all(b.strides);
   }
 
   void statement(const loop::Stmt& s) {
     word('{');
-    number(static_cast<int64_t>(s.kind));
-    switch (s.kind) {
-      case loop::StmtKind::Block: break;
-      case loop::StmtKind::For:
-        number(static_cast<int64_t>(s.for_kind));
-        out_ += s.instruction;
-        symbol(s.var);
-        dim(s.extent);
-        break;
-      case loop::StmtKind::Store:
-        number(static_cast<int64_t>(s.store_kind));
-        buffer_id(s.buffer);
-        for (expr::Dim d : s.index) dim(d);
-        scalar(s.value);
-        break;
-      case loop::StmtKind::Let:
-        symbol(s.var);
-        dim(s.extent);
-        break;
-      case loop::StmtKind::While:
-        symbol(s.var);
-        number(s.extent ? 1 : 0);
-        if (s.extent) dim(s.extent);
-        if (s.value) scalar(s.value);
-        break;
-      case loop::StmtKind::If: scalar(s.value); break;
-      case loop::StmtKind::Alloc: buffer(*s.alloc); break;
-      case loop::StmtKind::Check:
-        scalar(s.value);
-        number(s.trap);
-        for (expr::Dim d : s.index) dim(d);
-        break;
-    }
+    number(s.kind);
+    number(s.for_kind);
+    number(s.store_kind);
+    number(s.non_temporal);
+    number(s.trap);
+    out_ += s.instruction;
+    if (loop::binds_variable(s)) symbol(s.var);
+    number(bool(s.extent));
+    if (s.extent) dim(s.extent);
+    if (s.kind == loop::StmtKind::Store) buffer_id(s.buffer);
+    all(s.index);
+    if (s.value) scalar(s.value);
+    if (s.alloc) buffer(*s.alloc);
     for (const loop::StmtPtr& child : s.body) statement(*child);
     word('}');
   }

@@ -1,7 +1,5 @@
 // Inverse trigonometric functions of f32: asin, acos and atan in f32, within 1.2 ulp; atan2 in f64 and rounded, within 0.51
 // ulp. Those of f64 stay calls.
-#include <limits>
-
 #include "codegen/legalize/build.h"
 #include "codegen/legalize/legalize.h"
 
@@ -21,7 +19,7 @@ Scalar arc_tangent(const Build& b, Scalar y, Scalar x) {
   const Scalar steep = b.lt(ax, ay);
   const Scalar low = b.select(steep, ax, ay), high = b.select(steep, ay, ax);
   // Two zeros and two infinities have the ratios 0 and 1.
-  const Scalar infinite = b.eq(low, b.c(std::numeric_limits<double>::infinity()));
+  const Scalar infinite = b.eq(low, b.infinity());
   const Scalar ratio = b.select(b.eq(high, b.c(0)), b.c(0), b.select(infinite, b.c(1), low / high));
   // Above tan(pi/8): atan t = pi/4 + atan((t - 1) / (t + 1)).
   const Scalar upper = b.lt(b.c(0.41421356237309503), ratio);
@@ -40,11 +38,6 @@ namespace {
 // pi/2 in two parts of f32.
 constexpr double kHalfPi = 0x1.921fb6p+0, kHalfPiRest = -0x1.777a5cp-25;
 
-Scalar with_sign_of(const Build& b, Scalar magnitude, Scalar x) {
-  const Scalar sign = b.bin(BinaryOp::BitAnd, b.bits(x), b.i(INT32_MIN));
-  return b.from_bits(b.bin(BinaryOp::BitOr, b.bits(magnitude), sign));
-}
-
 // Above 1, atan t = pi/2 - atan(1 / t).
 Scalar atan_f32(const Build& b, Scalar x) {
   const Scalar t = b.abs(x);
@@ -58,7 +51,7 @@ Scalar atan_f32(const Build& b, Scalar x) {
   const Scalar base = b.select(steep, b.c(kHalfPi), b.c(0)), sum = base + u;
   const Scalar lost = u - (sum - base);
   const Scalar rest = b.fma(u * z, p, b.select(steep, b.c(kHalfPiRest), b.c(0)));
-  return with_sign_of(b, sum + (rest + lost), x);
+  return b.with_sign_of(sum + (rest + lost), x);
 }
 
 // Of t = |x|: asin t = s + s^3 p(s^2) with s = t up to 1/2; above, pi/2 - 2 asin s with s = sqrt((1 - t) / 2).
@@ -85,7 +78,7 @@ Scalar scaled_sum(const Build& b, Scalar whole, Scalar factor, Scalar s, Scalar 
 Scalar asin_f32(const Build& b, Scalar x) {
   const auto [large, s, rest] = arc_sine(b, b.abs(x));
   const Scalar far = scaled_sum(b, b.c(kHalfPi), b.c(-2), s, b.fma(rest, b.c(-2), b.c(kHalfPiRest)));
-  return with_sign_of(b, b.select(large, far, s + rest), x);
+  return b.with_sign_of(b.select(large, far, s + rest), x);
 }
 
 // pi/2 - asin x up to 1/2, 2 asin s above, and pi less that below -1/2: constants by the case, one sum.
@@ -109,7 +102,7 @@ Scalar rewrite_arc(Scalar s) {
     const Build d{*s->ctx, DType::F64};
     const Scalar y = expr::make_cast(DType::F64, s->args[0]), x = expr::make_cast(DType::F64, s->args[1]);
     const Scalar undefined = d.bin(BinaryOp::Or, d.un(UnaryOp::IsNan, x), d.un(UnaryOp::IsNan, y));
-    const Scalar angle = d.select(undefined, d.c(std::numeric_limits<double>::quiet_NaN()), arc_tangent(d, y, x));
+    const Scalar angle = d.select(undefined, d.nan(), arc_tangent(d, y, x));
     return expr::make_cast(DType::F32, angle);
   }
   if (s->kind != ScalarKind::Unary) return {};

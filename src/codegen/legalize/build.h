@@ -1,6 +1,7 @@
 // Short forms for building Scalars of one float type and of the integers of its size.
 #pragma once
 #include <initializer_list>
+#include <limits>
 
 #include "expr/expr.h"
 
@@ -16,6 +17,8 @@ struct Build {
   DType t;  // F32 or F64
 
   Scalar c(double v) const { return expr::make_const(ctx, t, v); }
+  Scalar infinity() const { return c(std::numeric_limits<double>::infinity()); }
+  Scalar nan() const { return c(std::numeric_limits<double>::quiet_NaN()); }
   Scalar fma(Scalar a, Scalar b, Scalar x) const { return expr::make_fma(a, b, x); }
   // c0 + x * (c1 + x * (…))
   Scalar horner(Scalar x, std::initializer_list<double> coefficients) const {
@@ -37,6 +40,11 @@ struct Build {
   Scalar i(int64_t v) const { return expr::make_const_int(ctx, int_type(), v); }
   Scalar bits(Scalar x) const { return expr::make_bitcast(int_type(), x); }
   Scalar from_bits(Scalar n) const { return expr::make_bitcast(t, n); }
+  // `magnitude`, which is not negative, with the sign bit of `x`.
+  Scalar with_sign_of(Scalar magnitude, Scalar x) const {
+    const Scalar sign = bin(BinaryOp::BitAnd, bits(x), i(t == DType::F32 ? INT32_MIN : INT64_MIN));
+    return from_bits(bin(BinaryOp::BitOr, bits(magnitude), sign));
+  }
   Scalar shl(Scalar n, int64_t by) const { return bin(BinaryOp::Shl, n, i(by)); }
   Scalar shr(Scalar n, int64_t by) const { return bin(BinaryOp::Shr, n, i(by)); }
 };

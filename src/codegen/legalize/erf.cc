@@ -18,8 +18,7 @@ Scalar rewrite_erf(Scalar s) {
   const Scalar q = b.horner(t, {-1.1286466121673584, -0.6351586580276489, -0.10622557252645493, 0.023753026500344276,
                                 -0.003638504073023796, 0.0003219053614884615, -1.1148488738399465e-05});
   const Scalar far = b.c(1) - exp_near_zero(b, t * q);
-  const Scalar sign = b.bin(BinaryOp::BitAnd, b.bits(x), b.i(INT32_MIN));
-  return b.select(b.lt(t, b.c(0.93)), b.fma(x, p, x), b.from_bits(b.bin(BinaryOp::BitOr, b.bits(far), sign)));
+  return b.select(b.lt(t, b.c(0.93)), b.fma(x, p, x), b.with_sign_of(far, x));
 }
 
 }  // namespace pliant::codegen::rules

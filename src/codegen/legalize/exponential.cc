@@ -29,26 +29,30 @@ Scalar exp_of_rest_f32(const Build& b, Scalar r) {
   return b.fma(r * r, q, r) + b.c(1);
 }
 
+// e^r, and what has n in its low bits: x / ln 2 + magic.
+struct ReducedF32 {
+  Scalar exp, shifted;
+};
+ReducedF32 reduce_f32(const Build& b, Scalar x, Scalar magic) {
+  const Scalar shifted = b.fma(x, b.c(1.44269504088896341), magic);
+  const Scalar n = shifted - magic;
+  Scalar r = b.fma(n, b.c(-0.693145751953125), x);
+  r = b.fma(n, b.c(-1.42860682030941723e-6), r);
+  return {exp_of_rest_f32(b, r), shifted};
+}
+
 Scalar exp_f32(const Build& b, Scalar x) {
   // e^89 is infinite and e^-104 is zero in f32.
   x = b.bin(BinaryOp::Max, b.bin(BinaryOp::Min, x, b.c(89)), b.c(-104));
   const Scalar magic = b.c(0x1.8p23);
-  const Scalar shifted = b.fma(x, b.c(1.44269504088896341), magic);
-  const Scalar n = shifted - magic;
-  Scalar r = b.fma(n, b.c(-0.693145751953125), x);
-  r = b.fma(n, b.c(-1.42860682030941723e-6), r);
-  return scale_by_power(b, exp_of_rest_f32(b, r), b.bits(shifted) - b.bits(magic));
+  const auto [exp, shifted] = reduce_f32(b, x, magic);
+  return scale_by_power(b, exp, b.bits(shifted) - b.bits(magic));
 }
 
 // For x up to 0: 2^(n + 64) only moves the exponent, and a product takes 2^64 back, rounding what is subnormal.
 Scalar exp_below_zero(const Build& b, Scalar x) {
-  x = b.bin(BinaryOp::Max, x, b.c(-104));
-  const Scalar magic = b.c(0x1.8p23 + 64);
-  const Scalar shifted = b.fma(x, b.c(1.44269504088896341), magic);
-  const Scalar n = shifted - magic;
-  Scalar r = b.fma(n, b.c(-0.693145751953125), x);
-  r = b.fma(n, b.c(-1.42860682030941723e-6), r);
-  return b.from_bits(b.bits(exp_of_rest_f32(b, r)) + b.shl(b.bits(shifted), 23)) * b.c(0x1p-64);
+  const auto [exp, shifted] = reduce_f32(b, b.bin(BinaryOp::Max, x, b.c(-104)), b.c(0x1.8p23 + 64));
+  return b.from_bits(b.bits(exp) + b.shl(b.bits(shifted), 23)) * b.c(0x1p-64);
 }
 
 // e^x = 2^n (1 + p).
@@ -89,10 +93,9 @@ Scalar tanh_f32(const Build& b, Scalar x) {
   // From 10 on the result is 1.
   const Scalar twice = b.bin(BinaryOp::Min, t + t, b.c(20));
   const Scalar e = exp_near_zero(b, twice);
-  const Scalar far = b.bits(b.c(1) - b.c(2) / (e + b.c(1)));
-  const Scalar sign = b.bin(BinaryOp::BitAnd, b.bits(x), b.i(INT32_MIN));
+  const Scalar far = b.c(1) - b.c(2) / (e + b.c(1));
   // NaN is not far: there the bits would not survive.
-  return b.select(b.bin(BinaryOp::Ge, t, b.c(0.625)), b.from_bits(b.bin(BinaryOp::BitOr, far, sign)), near);
+  return b.select(b.bin(BinaryOp::Ge, t, b.c(0.625)), b.with_sign_of(far, x), near);
 }
 
 // e / (2 - e) with e = -expm1(-2 |x|), which is (1 - 2^n) - 2^n p with p = e^r - 1: no digits are lost near zero.
@@ -101,8 +104,7 @@ Scalar tanh_f64(const Build& b, Scalar x) {
   const RestOfExp rest = reduce_f64(b, y);
   const Scalar power = b.from_bits(b.shl(rest.n + b.i(1023), 52));
   const Scalar e = b.fma(power, -rest.p, b.c(1) - power);
-  const Scalar sign = b.bin(BinaryOp::BitAnd, b.bits(x), b.i(INT64_MIN));
-  return b.from_bits(b.bin(BinaryOp::BitOr, b.bits(e / (b.c(2) - e)), sign));
+  return b.with_sign_of(e / (b.c(2) - e), x);
 }
 
 // Below 1e-3 differences of exponentials lose digits; two terms of the series are exact enough there.

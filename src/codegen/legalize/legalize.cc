@@ -60,9 +60,7 @@ loop::Function legalize(const loop::Function& f, expr::Context& ctx, const Targe
     if (!now->value) return now;
     const Scalar legal = legalizer.run(now->value);
     if (legal == now->value) return now;
-    auto copy = std::make_shared<loop::Stmt>(*now);
-    copy->value = legal;
-    return copy;
+    return loop::changed(now, [&](loop::Stmt& c) { c.value = legal; });
   };
   loop::Function out = f;
   out.body = visit(visit, f.body);

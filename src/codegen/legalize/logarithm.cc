@@ -5,16 +5,12 @@
 //
 // Errors: log of f32 0.8 ulp, log of f64 1 ulp, f32 log1p, asinh, acosh and atanh 0.51 ulp. The latter four of f64 stay
 // calls.
-#include <limits>
-
 #include "codegen/legalize/build.h"
 #include "codegen/legalize/legalize.h"
 
 namespace pliant::codegen::rules {
 
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // exponent and f = mantissa - 1 of a positive number.
 struct Parts {
@@ -33,9 +29,9 @@ Parts split(const Build& b, Scalar x) {
 }
 
 Scalar with_special_cases(const Build& b, Scalar x, Scalar log) {
-  const Scalar other = b.select(b.lt(x, b.c(0)), b.c(std::numeric_limits<double>::quiet_NaN()), x);
-  const Scalar special = b.select(b.eq(x, b.c(0)), b.c(-kInfinity), other);
-  const Scalar usual = b.bin(BinaryOp::And, b.lt(b.c(0), x), b.lt(x, b.c(kInfinity)));
+  const Scalar other = b.select(b.lt(x, b.c(0)), b.nan(), x);
+  const Scalar special = b.select(b.eq(x, b.c(0)), -b.infinity(), other);
+  const Scalar usual = b.bin(BinaryOp::And, b.lt(b.c(0), x), b.lt(x, b.infinity()));
   return b.select(usual, log, special);
 }
 
@@ -92,7 +88,7 @@ Scalar rewrite_logarithm(Scalar s) {
       return through_f64(s, [](const Build& d, Scalar x) {
         const Scalar root = d.un(UnaryOp::Sqrt, (x - d.c(1)) * (x + d.c(1)));
         // Below 1 the root is NaN only for |x| < 1.
-        return d.select(d.lt(x, d.c(1)), d.c(std::numeric_limits<double>::quiet_NaN()), log_of(d, x + root));
+        return d.select(d.lt(x, d.c(1)), d.nan(), log_of(d, x + root));
       });
     case UnaryOp::Atanh:
       return through_f64(s, [](const Build& d, Scalar x) {

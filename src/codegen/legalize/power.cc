@@ -2,16 +2,12 @@
 //
 // pow of f32 is exp(y log|x|) in f64, rounded: within 0.51 ulp, with the special cases of C. Constant exponents that are a
 // few instructions are those instructions. pow of f64 stays a call.
-#include <limits>
-
 #include "codegen/legalize/build.h"
 #include "codegen/legalize/legalize.h"
 
 namespace pliant::codegen::rules {
 
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Scalar constant_power(const Build& b, Scalar x, Scalar y) {
   if (y->kind != ScalarKind::Const) return {};
@@ -21,7 +17,7 @@ Scalar constant_power(const Build& b, Scalar x, Scalar y) {
   if (is(3)) return x * x * x;
   if (is(-1)) return b.c(1) / x;
   // A zero of either sign gives +0 and -inf gives +inf, unlike sqrt.
-  if (is(0.5)) return b.select(b.eq(x, b.c(-kInfinity)), b.c(kInfinity), b.un(UnaryOp::Sqrt, x + b.c(0)));
+  if (is(0.5)) return b.select(b.eq(x, -b.infinity()), b.infinity(), b.un(UnaryOp::Sqrt, x + b.c(0)));
   return {};
 }
 
@@ -38,11 +34,11 @@ Scalar pow_f32(Scalar s) {
   const Scalar is_odd = d.bin(BinaryOp::And, is_integer, d.bin(BinaryOp::Ne, truncated(half), half));
   const Scalar negative = d.lt(d.bits(x), d.i(0));
   const Scalar signed_result = d.select(d.bin(BinaryOp::And, is_odd, negative), -magnitude, magnitude);
-  const Scalar finite_negative = d.bin(BinaryOp::And, d.lt(x, d.c(0)), d.lt(d.c(-kInfinity), x));
+  const Scalar finite_negative = d.bin(BinaryOp::And, d.lt(x, d.c(0)), d.lt(-d.infinity(), x));
   const Scalar fractional = d.bin(BinaryOp::And, finite_negative, d.un(UnaryOp::Not, is_integer));
   const Scalar nan_exponent = d.bin(BinaryOp::And, d.un(UnaryOp::IsNan, y), d.bin(BinaryOp::Ne, x, d.c(1)));
   const Scalar undefined = d.bin(BinaryOp::Or, fractional, nan_exponent);
-  return expr::make_cast(DType::F32, d.select(undefined, d.c(std::numeric_limits<double>::quiet_NaN()), signed_result));
+  return expr::make_cast(DType::F32, d.select(undefined, d.nan(), signed_result));
 }
 
 }  // namespace

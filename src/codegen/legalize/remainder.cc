@@ -1,6 +1,4 @@
 // Remainders of floats, and division of narrow integers, which machines have no vector instruction for.
-#include <limits>
-
 #include "codegen/legalize/build.h"
 #include "codegen/legalize/legalize.h"
 
@@ -29,16 +27,13 @@ Scalar float_remainder(Scalar x, Scalar y) {
   const Build b{*x->ctx, x.dtype()};
   const bool single = b.t == DType::F32;
   const Scalar ax = b.abs(x), ay = b.abs(y);
-  const Scalar usual = b.bin(BinaryOp::And, b.lt(ax, ay * b.c(single ? 0x1p22 : 0x1p51)),
-                             b.lt(ay, b.c(std::numeric_limits<double>::infinity())));
+  const Scalar usual = b.bin(BinaryOp::And, b.lt(ax, ay * b.c(single ? 0x1p22 : 0x1p51)), b.lt(ay, b.infinity()));
   const Scalar over = b.fma(-b.un(UnaryOp::Trunc, ax / ay), ay, ax);
   const Scalar rest = b.select(b.lt(over, b.c(0)), over + ay, over);
-  const Scalar sign = b.bin(BinaryOp::BitAnd, b.bits(x), b.i(single ? INT32_MIN : INT64_MIN));
-  const Scalar signed_rest = b.from_bits(b.bin(BinaryOp::BitOr, b.bits(rest), sign));
   auto wide = [](Scalar v) { return expr::make_cast(DType::F64, v); };
   const Scalar rare =
       single ? expr::make_cast(DType::F32, b.bin(BinaryOp::Rem, wide(x), wide(y))) : -b.bin(BinaryOp::Rem, -x, y);
-  return b.select(usual, signed_rest, rare);
+  return b.select(usual, b.with_sign_of(rest, x), rare);
 }
 
 }  // namespace

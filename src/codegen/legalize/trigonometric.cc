@@ -7,8 +7,6 @@
 // long, so it is skipped by a branch unless some lane takes it.
 //
 // Errors: sin and cos 1.6 ulp, tan of f32 0.51 ulp.
-#include <limits>
-
 #include "codegen/legalize/build.h"
 #include "codegen/legalize/legalize.h"
 
@@ -16,12 +14,13 @@ namespace pliant::codegen::rules {
 
 namespace {
 
-struct Reduced {
-  Scalar r;  // f64
-  Scalar q;  // i64, the last two bits count
+struct Quadrant {
+  Scalar r;
+  Scalar q;  // an integer of r's size, the last two bits count
 };
 
-Reduced reduce_moderate(const Build& d, Scalar x) {
+// In f64.
+Quadrant reduce_moderate(const Build& d, Scalar x) {
   const Scalar magic = d.c(0x1.8p52);
   const Scalar shifted = d.fma(x, d.c(0.63661977236758134308), magic);
   const Scalar n = shifted - magic;
@@ -31,7 +30,7 @@ Reduced reduce_moderate(const Build& d, Scalar x) {
 }
 
 // `x` is the f32, finite and at least 2^40 in size.
-Reduced reduce_huge(const Build& d, Scalar x) {
+Quadrant reduce_huge(const Build& d, Scalar x) {
   expr::Context& ctx = d.ctx;
   auto number = [&](uint64_t v) { return expr::make_const_bits(ctx, DType::U64, v); };
   auto bin = [&](BinaryOp op, Scalar a, Scalar b) { return expr::make_binary(op, a, b); };
@@ -59,17 +58,15 @@ Reduced reduce_huge(const Build& d, Scalar x) {
   return {d.select(negative, -r, r), d.select(negative, -turns, turns)};
 }
 
-Reduced reduce(const Build& d, Scalar x) {
+Quadrant reduce(const Build& d, Scalar x) {
   const Scalar wide = expr::make_cast(DType::F64, x);
-  const Reduced usual = reduce_moderate(d, wide);
-  const Reduced rare = reduce_huge(d, x);
+  const Quadrant usual = reduce_moderate(d, wide);
+  const Quadrant rare = reduce_huge(d, x);
   const Scalar size = d.abs(wide);
-  const Scalar huge =
-      d.bin(BinaryOp::And, d.lt(d.c(0x1p40), size), d.lt(size, d.c(std::numeric_limits<double>::infinity())));
+  const Scalar huge = d.bin(BinaryOp::And, d.lt(d.c(0x1p40), size), d.lt(size, d.infinity()));
   const Scalar r = d.select(huge, rare.r, usual.r);
   // Infinity has no remainder.
-  const Scalar infinite = d.eq(size, d.c(std::numeric_limits<double>::infinity()));
-  return {d.select(infinite, d.c(std::numeric_limits<double>::quiet_NaN()), r), d.select(huge, rare.q, usual.q)};
+  return {d.select(d.eq(size, d.infinity()), d.nan(), r), d.select(huge, rare.q, usual.q)};
 }
 
 Scalar has_bit(const Build& d, Scalar n, int64_t bit) {
@@ -83,10 +80,6 @@ struct HalfPi {
 constexpr HalfPi kHalfPiF32 = {0x1.8p23, {0x1.921fb6p+0, -0x1.777a5cp-25, -0x1.ee59dap-50}};
 constexpr HalfPi kHalfPiF64 = {0x1.8p52, {0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54, -0x1.f1976b7ed8fbcp-110}};
 
-struct Quadrant {
-  Scalar r;
-  Scalar q;  // an integer of r's size, the last two bits count
-};
 Quadrant reduce_small(const Build& b, Scalar x) {
   const HalfPi& h = b.t == DType::F32 ? kHalfPiF32 : kHalfPiF64;
   const Scalar magic = b.c(h.magic), shifted = b.fma(x, b.c(0.63661977236758134308), magic), n = shifted - magic;
@@ -95,10 +88,6 @@ Quadrant reduce_small(const Build& b, Scalar x) {
   const Scalar second = n * b.c(h.parts[1]);
   const Scalar rest = b.fma(n, b.c(h.parts[2]), b.fma(n, b.c(h.parts[1]), -second));
   return {(first - second) - rest, b.bits(shifted)};
-}
-
-Scalar has_bit_of(const Build& b, Scalar n, int64_t bit) {
-  return b.bin(BinaryOp::Ne, b.bin(BinaryOp::BitAnd, n, b.i(bit)), b.i(0));
 }
 
 // sin(r + q pi/2) for |r| up to pi/4.
@@ -115,7 +104,7 @@ Scalar sine_in(const Build& b, const Quadrant& x) {
                             2.087614597263508e-09, -1.1382611119025631e-11});  // 1.3e-18
   const Scalar sin = b.fma(r * z, p, r);
   const Scalar cos = b.fma(z * z, q, b.fma(z, b.c(-0.5), b.c(1)));
-  const Scalar magnitude = b.select(has_bit_of(b, x.q, 1), cos, sin);
+  const Scalar magnitude = b.select(has_bit(b, x.q, 1), cos, sin);
   // Bit 1 of q is the sign.
   const int64_t top = single ? 31 : 63;
   return b.from_bits(b.bin(BinaryOp::BitXor, b.bits(magnitude), b.shl(b.shr(x.q, 1), top)));
@@ -128,7 +117,7 @@ Scalar sine(Scalar s, int64_t quarter_turns) {
   const Build d{*s->ctx, DType::F64};
   const Build b{*s->ctx, DType::F32};
   Quadrant small = reduce_small(b, s->args[0]);
-  const Reduced x = reduce(d, s->args[0]);
+  const Quadrant x = reduce(d, s->args[0]);
   Quadrant large{expr::make_cast(DType::F32, x.r), expr::make_cast(DType::I32, d.bin(BinaryOp::BitAnd, x.q, d.i(3)))};
   if (quarter_turns != 0) {
     small.q = small.q + b.i(quarter_turns);
@@ -152,7 +141,7 @@ Scalar sine_f64(Scalar s, int64_t quarter_turns) {
 
 Scalar tangent(Scalar s) {
   const Build d{*s->ctx, DType::F64};
-  const Reduced x = reduce(d, s->args[0]);
+  const Quadrant x = reduce(d, s->args[0]);
   const Scalar z = x.r * x.r;
   const Scalar sin =
       x.r *

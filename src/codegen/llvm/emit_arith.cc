@@ -17,7 +17,10 @@ llvm::Type* Emitter::type(DType t, bool vec) const {
     case DType::F64: element = llvm::Type::getDoubleTy(llvm_); break;
     default: element = llvm::Type::getIntNTy(llvm_, static_cast<unsigned>(8 * byte_size(t))); break;
   }
-  if (!vec) return element;
+  return vec ? vector_of(element) : element;
+}
+
+llvm::FixedVectorType* Emitter::vector_of(llvm::Type* element) const {
   return llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes_));
 }
 
@@ -47,28 +50,20 @@ Value* Emitter::constant(DType t, uint64_t bits) {
 
 namespace {
 
-const char* math_name(UnaryOp op) {
-  switch (op) {
-    case UnaryOp::Exp: return "exp";
-    case UnaryOp::Log: return "log";
-    case UnaryOp::Log1p: return "log1p";
-    case UnaryOp::Expm1: return "expm1";
-    case UnaryOp::Sin: return "sin";
-    case UnaryOp::Cos: return "cos";
-    case UnaryOp::Tan: return "tan";
-    case UnaryOp::Asin: return "asin";
-    case UnaryOp::Acos: return "acos";
-    case UnaryOp::Atan: return "atan";
-    case UnaryOp::Sinh: return "sinh";
-    case UnaryOp::Cosh: return "cosh";
-    case UnaryOp::Tanh: return "tanh";
-    case UnaryOp::Asinh: return "asinh";
-    case UnaryOp::Acosh: return "acosh";
-    case UnaryOp::Atanh: return "atanh";
-    case UnaryOp::Erf: return "erf";
-    default: return nullptr;
-  }
+// Those that have the names of functions of C.
+bool is_function(UnaryOp op) {
+  return op >= UnaryOp::Exp && op <= UnaryOp::Erf && op != UnaryOp::Sqrt && op != UnaryOp::Rsqrt && op != UnaryOp::Recip;
 }
+
+bool is_number_constant(Value* v) {
+  auto* c = llvm::dyn_cast<llvm::Constant>(v);
+  if (!c) return false;
+  if (c->getType()->isVectorTy()) c = c->getSplatValue();
+  auto* f = llvm::dyn_cast_or_null<llvm::ConstantFP>(c);
+  return f && !f->isNaN();
+}
+
+}  // namespace
 
 llvm::CmpInst::Predicate predicate_of(BinaryOp op, DType t) {
   using P = llvm::CmpInst;
@@ -83,16 +78,6 @@ llvm::CmpInst::Predicate predicate_of(BinaryOp op, DType t) {
     default: return f ? P::FCMP_OGE : u ? P::ICMP_UGE : P::ICMP_SGE;
   }
 }
-
-bool is_number_constant(Value* v) {
-  auto* c = llvm::dyn_cast<llvm::Constant>(v);
-  if (!c) return false;
-  if (c->getType()->isVectorTy()) c = c->getSplatValue();
-  auto* f = llvm::dyn_cast_or_null<llvm::ConstantFP>(c);
-  return f && !f->isNaN();
-}
-
-}  // namespace
 
 Value* Emitter::call_math(const char* name, std::vector<Value*> args) {
   llvm::Type* f64 = b_.getDoubleTy();
@@ -146,10 +131,9 @@ Value* Emitter::unary(UnaryOp op, DType t, Value* x) {
       return b_.CreateFCmpOEQ(intrinsic(llvm::Intrinsic::fabs), llvm::ConstantFP::getInfinity(ty));
     default: break;
   }
-  const char* name = math_name(op);
-  PLIANT_CHECK(name && t == DType::F64) << "unary " << expr::name_of(op) << " of " << pliant::name_of(t)
-                                        << " was not legalised";
-  return call_math(name, {x});
+  PLIANT_CHECK(is_function(op) && t == DType::F64)
+      << "unary " << expr::name_of(op) << " of " << pliant::name_of(t) << " was not legalised";
+  return call_math(expr::name_of(op), {x});
 }
 
 Value* Emitter::extremum(bool max, DType t, Value* x, Value* y) {
@@ -175,10 +159,8 @@ Value* Emitter::float_binary(BinaryOp op, DType t, Value* x, Value* y) {
     case BinaryOp::Div: return b_.CreateFDiv(x, y);
     case BinaryOp::Rem: return b_.CreateFRem(x, y);
     case BinaryOp::Pow:
-      if (t == DType::F64) return call_math("pow", {x, y});
-      break;
     case BinaryOp::Atan2:
-      if (t == DType::F64) return call_math("atan2", {x, y});
+      if (t == DType::F64) return call_math(expr::name_of(op), {x, y});
       break;
     default: break;
   }
@@ -397,40 +379,8 @@ Value* Emitter::combine(loop::StoreKind k, DType t, Value* old, Value* value) {
   if (t == DType::F16 || t == DType::BF16) {
     return narrow_half(t, combine(k, DType::F32, widen_half(t, old), widen_half(t, value)));
   }
-  switch (k) {
-    case loop::StoreKind::Assign: return value;
-    case loop::StoreKind::Add: return binary(BinaryOp::Add, t, old, value);
-    case loop::StoreKind::Mul: return binary(BinaryOp::Mul, t, old, value);
-    case loop::StoreKind::Max: return extremum(true, t, old, value);
-    case loop::StoreKind::Min: return extremum(false, t, old, value);
-    case loop::StoreKind::And: return b_.CreateAnd(old, value);
-    case loop::StoreKind::Or: return b_.CreateOr(old, value);
-  }
-  return nullptr;
-}
-
-Value* Emitter::identity(loop::StoreKind k, DType t) {
-  using loop::StoreKind;
-  llvm::Type* ty = type(t, false);
-  switch (k) {
-    case StoreKind::Add: return is_float(t) ? llvm::ConstantFP::get(ty, -0.0) : llvm::Constant::getNullValue(ty);
-    case StoreKind::Mul: return is_float(t) ? llvm::ConstantFP::get(ty, 1.0) : llvm::ConstantInt::get(ty, 1);
-    case StoreKind::Or: return llvm::Constant::getNullValue(ty);
-    case StoreKind::And: return llvm::Constant::getAllOnesValue(ty);
-    case StoreKind::Max:
-    case StoreKind::Min: {
-      const bool max = k == StoreKind::Max;
-      if (is_float(t)) return llvm::ConstantFP::getInfinity(ty, max);
-      const unsigned bits = ty->getIntegerBitWidth();
-      if (is_signed_int(t)) {
-        return llvm::ConstantInt::get(ty, max ? llvm::APInt::getSignedMinValue(bits) : llvm::APInt::getSignedMaxValue(bits));
-      }
-      return max ? llvm::Constant::getNullValue(ty) : llvm::Constant::getAllOnesValue(ty);
-    }
-    case StoreKind::Assign: break;
-  }
-  PLIANT_CHECK(false) << "an assignment has no identity";
-  return nullptr;
+  const std::optional<BinaryOp> op = loop::update_of(k);
+  return op ? binary(*op, t, old, value) : value;
 }
 
 Value* Emitter::reduce_lanes(loop::StoreKind k, DType t, Value* v) {

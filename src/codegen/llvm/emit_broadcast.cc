@@ -5,7 +5,7 @@ namespace pliant::codegen {
 
 using llvm::Value;
 
-bool Emitter::runs_or_stays(const BufferState& b, const Index& ix, expr::Dim flat) {
+bool Emitter::runs_or_stays(const Index& ix, expr::Dim flat) {
   if (!ix.step || ix.small || ix.wide || llvm::isa<llvm::Constant>(ix.step)) return false;
   const std::optional<expr::Dim> step = expr::coefficient_of(flat, lane_var_);
   if (!step) return false;

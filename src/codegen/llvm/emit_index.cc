@@ -34,6 +34,12 @@ Index of_uniform(Value* v) {
   return x;
 }
 
+Index of_wide(Value* v) {
+  Index x;
+  x.wide = v;
+  return x;
+}
+
 int64_t power_of_two_above(int64_t n) {
   int64_t p = 1;
   while (p <= n) p *= 2;
@@ -46,6 +52,15 @@ Value* Emitter::lane_numbers(llvm::Type* element) {
   std::vector<llvm::Constant*> numbers;
   for (int64_t i = 0; i < lanes_; ++i) numbers.push_back(ConstantInt::get(element, static_cast<uint64_t>(i)));
   return llvm::ConstantVector::get(numbers);
+}
+
+Value* Emitter::add_lanes(Value* x, Value* y) {
+  if (!x || !y) return x ? x : y;
+  return hoist_->pure("vadd", {x, y}, [&] { return b_.CreateAdd(x, y); });
+}
+
+Value* Emitter::multiply_lanes(Value* x, Value* y) {
+  return hoist_->pure("vmul", {x, y}, [&] { return b_.CreateMul(x, y); });
 }
 
 Value* Emitter::uniform_sum(std::vector<Value*> terms) {
@@ -64,20 +79,16 @@ Value* Emitter::uniform_dim(Dim d) {
 }
 
 Value* Emitter::wide_lanes(const Index& x) {
-  auto* wide_type = llvm::FixedVectorType::get(b_.getInt64Ty(), static_cast<unsigned>(lanes_));
   Value* v = spread(uniform_part(x));
   if (x.step) {
     Value* step = spread(x.step);
     Value* lanes = lane_numbers(b_.getInt64Ty());
     Value* ramp = const_of(x.step) == 1 ? lanes : hoist_->pure("ramp", {step}, [&] { return b_.CreateMul(step, lanes); });
-    v = hoist_->pure("vadd", {v, ramp}, [&] { return b_.CreateAdd(v, ramp); });
+    v = add_lanes(v, ramp);
   }
-  if (x.small) {
-    Value* wide = hoist_->pure("vsext", {x.small}, [&] { return b_.CreateSExt(x.small, wide_type); });
-    v = hoist_->pure("vadd", {v, wide}, [&] { return b_.CreateAdd(v, wide); });
-  }
-  if (x.wide) v = hoist_->pure("vadd", {v, x.wide}, [&] { return b_.CreateAdd(v, x.wide); });
-  return v;
+  if (x.small)
+    v = add_lanes(v, hoist_->pure("vsext", {x.small}, [&] { return b_.CreateSExt(x.small, vector_of(b_.getInt64Ty())); }));
+  return add_lanes(v, x.wide);
 }
 
 std::optional<Emitter::Small> Emitter::small_part(const Index& x) {
@@ -91,7 +102,7 @@ std::optional<Emitter::Small> Emitter::small_part(const Index& x) {
     const int64_t end = *step * (lanes_ - 1);
     s.lo += std::min<int64_t>(end, 0);
     s.hi += std::max<int64_t>(end, 0);
-    s.v = s.v ? hoist_->pure("vadd", {s.v, ramp}, [&] { return b_.CreateAdd(s.v, ramp); }) : ramp;
+    s.v = add_lanes(s.v, ramp);
   }
   if (s.hi - s.lo > kSmallLimit) return std::nullopt;
   return s;
@@ -102,15 +113,10 @@ void Emitter::accumulate(Index& sum, const Index& x) {
   sum.constant += x.constant;
   if (x.step) sum.step = sum.step ? hoist_->add(sum.step, x.step) : x.step;
   if (sum.step && const_of(sum.step) == 0) sum.step = nullptr;
-  auto join = [&](Value*& into, Value* from) {
-    if (!from) return;
-    Value* old = into;
-    into = old ? hoist_->pure("vadd", {old, from}, [&] { return b_.CreateAdd(old, from); }) : from;
-  };
-  join(sum.small, x.small);
+  sum.small = add_lanes(sum.small, x.small);
   sum.small_lo += x.small_lo;
   sum.small_hi += x.small_hi;
-  join(sum.wide, x.wide);
+  sum.wide = add_lanes(sum.wide, x.wide);
 }
 
 Index Emitter::scale(const Index& x, Value* by) {
@@ -127,22 +133,17 @@ Index Emitter::scale(const Index& x, Value* by) {
     const int64_t bound = std::max(std::abs(x.small_lo), std::abs(x.small_hi));
     if (k && std::abs(*k) <= kSmallProductLimit / std::max<int64_t>(bound, 1)) {
       Value* factor = splat(b_.getInt32(static_cast<uint32_t>(*k)));
-      out.small = *k == 1 ? x.small : hoist_->pure("vmul", {x.small, factor}, [&] { return b_.CreateMul(x.small, factor); });
+      out.small = *k == 1 ? x.small : multiply_lanes(x.small, factor);
       out.small_lo = std::min(x.small_lo * *k, x.small_hi * *k);
       out.small_hi = std::max(x.small_lo * *k, x.small_hi * *k);
     } else {
-      auto* wide_type = llvm::FixedVectorType::get(b_.getInt64Ty(), static_cast<unsigned>(lanes_));
       Value* factor = spread(by);
-      out.wide = hoist_->pure("vsextmul", {x.small, factor},
-                              [&] { return b_.CreateMul(b_.CreateSExt(x.small, wide_type), factor); });
+      out.wide = hoist_->pure("vsextmul", {x.small, factor}, [&] {
+        return b_.CreateMul(b_.CreateSExt(x.small, vector_of(b_.getInt64Ty())), factor);
+      });
     }
   }
-  if (x.wide) {
-    Value* factor = spread(by);
-    Value* w = hoist_->pure("vmul", {x.wide, factor}, [&] { return b_.CreateMul(x.wide, factor); });
-    Value* other = out.wide;
-    out.wide = other ? hoist_->pure("vadd", {other, w}, [&] { return b_.CreateAdd(other, w); }) : w;
-  }
+  if (x.wide) out.wide = add_lanes(out.wide, multiply_lanes(x.wide, spread(by)));
   return out;
 }
 
@@ -160,9 +161,7 @@ Index Emitter::product(const expr::Monomial& m, int64_t coefficient) {
         varying = x;
       } else {
         Value* p = wide_lanes(*varying);
-        Value* q = wide_lanes(x);
-        varying = Index{};
-        varying->wide = hoist_->pure("vmul", {p, q}, [&] { return b_.CreateMul(p, q); });
+        varying = of_wide(multiply_lanes(p, wide_lanes(x)));
       }
     }
   }
@@ -208,18 +207,15 @@ Index Emitter::index_of_atom(const expr::Atom& a) {
         }
         Value* p = wide_lanes(x);
         Value* q = wide_lanes(y);
-        x = Index{};
-        x.wide = hoist_->pure("vbroadcast", {p, q},
-                              [&] { return b_.CreateSelect(b_.CreateICmpEQ(p, splat(hoist_->constant(1))), q, p); });
+        x = of_wide(hoist_->pure("vbroadcast", {p, q}, [&] {
+          return b_.CreateSelect(b_.CreateICmpEQ(p, splat(hoist_->constant(1))), q, p);
+        }));
       }
       return x;
     }
     case expr::AtomKind::Value: {
       const Val v = emit_value_atom(a);
-      if (!v.vec) return of_uniform(v.v);
-      Index x;
-      x.wide = v.v;
-      return x;
+      return v.vec ? of_wide(v.v) : of_uniform(v.v);
     }
   }
   PLIANT_CHECK(false) << "unknown atom";
@@ -240,15 +236,13 @@ Index Emitter::divide(Dim numerator, Dim divisor, bool want_mod) {
   Value* p = wide_lanes(n);
   Value* q = wide_lanes(d);
   Value* one = splat(hoist_->constant(1));
-  Index out;
-  out.wide = hoist_->pure(want_mod ? "vmod" : "vfloordiv", {p, q}, [&] {
+  return of_wide(hoist_->pure(want_mod ? "vmod" : "vfloordiv", {p, q}, [&] {
     Value* safe = llvm::isa<llvm::Constant>(q) ? q : b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, q, one);
     Value* quotient = b_.CreateSDiv(p, safe);
     Value* r = b_.CreateSub(p, b_.CreateMul(quotient, safe));
     Value* sign = b_.CreateAShr(r, splat(hoist_->constant(63)));
     return want_mod ? b_.CreateAdd(r, b_.CreateAnd(sign, safe)) : b_.CreateAdd(quotient, sign);
-  });
-  return out;
+  }));
 }
 
 Value* Emitter::small_carry(Value* r, Value* s, Value* div, int64_t hi) {
@@ -260,15 +254,14 @@ Value* Emitter::small_carry(Value* r, Value* s, Value* div, int64_t hi) {
   }
   // Divisors above `cap` > hi act as `cap` with the remainder moved by as much: either can carry at most once.
   Value* cap = hoist_->constant(power_of_two_above(hi));
-  auto* small_type = llvm::FixedVectorType::get(b_.getInt32Ty(), static_cast<unsigned>(lanes_));
+  auto* small_type = vector_of(b_.getInt32Ty());
   return hoist_->pure("vcarry", {r, s, div}, [&]() -> Value* {
     Value* d32 = b_.CreateTrunc(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, div, cap), b_.getInt32Ty());
     Value* over = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b_.CreateSub(div, cap), hoist_->constant(0));
     Value* moved = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b_.CreateSub(r, over), hoist_->constant(0));
     if (k) return b_.CreateZExt(b_.CreateICmpUGE(sum_with(moved), splat(d32)), small_type);
-    auto* float_type = llvm::FixedVectorType::get(b_.getFloatTy(), static_cast<unsigned>(lanes_));
-    Value* quotient =
-        b_.CreateFDiv(b_.CreateSIToFP(sum_with(moved), float_type), splat(b_.CreateSIToFP(d32, b_.getFloatTy())));
+    Value* sum = b_.CreateSIToFP(sum_with(moved), vector_of(b_.getFloatTy()));
+    Value* quotient = b_.CreateFDiv(sum, splat(b_.CreateSIToFP(d32, b_.getFloatTy())));
     return b_.CreateFPToSI(quotient, small_type);
   });
 }
@@ -283,7 +276,7 @@ Index Emitter::divide_small(const Index& n, const Small& small, Value* div, bool
   Value* s = small.v;
   if (small.lo != 0) {
     Value* shift = splat(b_.getInt32(static_cast<uint32_t>(-small.lo)));
-    s = hoist_->pure("vadd", {small.v, shift}, [&] { return b_.CreateAdd(small.v, shift); });
+    s = add_lanes(small.v, shift);
   }
   const std::optional<int64_t> k = const_of(div);
   if (!k) div = hoist_->smax(div, hoist_->constant(1));
@@ -352,35 +345,22 @@ Index Emitter::extremum(const expr::Atom& a) {
     }
     Value* p = wide_lanes(x);
     Value* q = wide_lanes(y);
-    x = Index{};
-    x.wide = hoist_->pure(want_max ? "vsmax" : "vsmin", {p, q}, [&] {
+    x = of_wide(hoist_->pure(want_max ? "vsmax" : "vsmin", {p, q}, [&] {
       return b_.CreateBinaryIntrinsic(want_max ? llvm::Intrinsic::smax : llvm::Intrinsic::smin, p, q);
-    });
+    }));
   }
   return x;
 }
 
 Val Emitter::compare_index(expr::BinaryOp op, const Index& x) {
-  using expr::BinaryOp;
-  auto predicate = [&] {
-    switch (op) {
-      case BinaryOp::Eq: return llvm::CmpInst::ICMP_EQ;
-      case BinaryOp::Ne: return llvm::CmpInst::ICMP_NE;
-      case BinaryOp::Lt: return llvm::CmpInst::ICMP_SLT;
-      case BinaryOp::Le: return llvm::CmpInst::ICMP_SLE;
-      case BinaryOp::Gt: return llvm::CmpInst::ICMP_SGT;
-      default: return llvm::CmpInst::ICMP_SGE;
-    }
-  }();
+  const llvm::CmpInst::Predicate predicate = predicate_of(op, DType::I64);
   const std::string tag = "icmp" + std::to_string(static_cast<int>(predicate));
   auto compare = [&](Value* p, Value* q) {
     return hoist_->pure(tag.c_str(), {p, q}, [&] { return b_.CreateICmp(predicate, p, q); });
   };
   if (x.is_uniform()) return {compare(uniform_sum(x.terms), hoist_->constant(-x.constant)), false};
   const std::optional<Small> s = small_part(x);
-  if (!s) {
-    return {compare(wide_lanes(x), splat(hoist_->constant(0))), true};
-  }
+  if (!s) return {compare(wide_lanes(x), splat(hoist_->constant(0))), true};
   // base + s OP 0 is s OP -base, with -base brought next to the bounds of s.
   Value* bound = hoist_->sub(hoist_->constant(-x.constant), uniform_sum(x.terms));
   Value* near = hoist_->smax(hoist_->smin(bound, hoist_->constant(s->hi + 1)), hoist_->constant(s->lo - 1));

@@ -84,8 +84,7 @@ Value* Emitter::load_operand(const target::Operand& o, int64_t lanes) {
   for (size_t d = static_cast<size_t>(o.first_axis); d < o.shape.size(); ++d) count *= o.shape[d];
   llvm::Type* element = memory_type(o.buffer->dtype);
   llvm::Type* loaded = count == 1 ? element : llvm::FixedVectorType::get(element, static_cast<unsigned>(count));
-  const llvm::Align align(static_cast<uint64_t>(byte_size(o.buffer->dtype)));
-  llvm::Instruction* load = b_.CreateAlignedLoad(loaded, operand_address(o), align);
+  llvm::Instruction* load = b_.CreateAlignedLoad(loaded, operand_address(o), alignment_of(b));
   annotate(load, b, true);
   if (o.first_axis == 0 || lanes == 1) return load;
   // What each lane needs, once for each of them.
@@ -108,8 +107,8 @@ void Emitter::emit_tensor(const loop::Stmt& s) {
   for (const target::Operand& o : m->operands) operands.push_back(load_operand(o, m->lanes));
   const target::Operand& sum = m->operands.back();
   Value* result = call(b_, *i, *form, std::move(operands));
-  const llvm::Align align(static_cast<uint64_t>(byte_size(sum.buffer->dtype)));
-  annotate(b_.CreateAlignedStore(result, operand_address(sum), align), buffers_.at(sum.buffer->id), false);
+  const BufferState& to = buffers_.at(sum.buffer->id);
+  annotate(b_.CreateAlignedStore(result, operand_address(sum), alignment_of(to)), to, false);
   clear_memo();
 }
 

@@ -1,6 +1,7 @@
 // Loads and stores. In a vector loop the flat index decides: uniform, contiguous (also backwards), or anything else, which
 // is a gather or a scatter.
 #include "codegen/llvm/emitter.h"
+#include "loop/build.h"
 
 namespace pliant::codegen {
 
@@ -52,12 +53,15 @@ Value* Emitter::lane_addresses(const BufferState& b, const Index& ix) {
   return b_.CreateInBoundsGEP(element, address(b, uniform), wide_lanes(varying));
 }
 
-llvm::Align Emitter::alignment(const BufferState& b, const Index& ix) const {
-  const uint64_t bytes = static_cast<uint64_t>(byte_size(b.buffer->dtype));
-  if (b.buffer->scope == Scope::Local && ix.terms.empty()) {
-    return llvm::commonAlignment(llvm::Align(64), static_cast<uint64_t>(ix.constant) * bytes);
-  }
-  return llvm::Align(bytes);
+llvm::Align Emitter::alignment_of(const BufferState& b) {
+  return llvm::Align(static_cast<uint64_t>(byte_size(b.buffer->dtype)));
+}
+
+Value* Emitter::gather(const BufferState& b, Value* pointers, Value* mask) {
+  auto* ty = vector_of(memory_type(b.buffer->dtype));
+  auto* loaded = b_.CreateMaskedGather(ty, pointers, alignment_of(b), mask, llvm::Constant::getNullValue(ty));
+  annotate(loaded, b, true);
+  return from_memory(b.buffer->dtype, loaded);
 }
 
 void Emitter::annotate(llvm::Instruction* i, const BufferState& b, bool is_load) {
@@ -81,28 +85,26 @@ Value* Emitter::zeros(int64_t bytes) {
 }
 
 Value* Emitter::load_scalar(const BufferState& b, Value* pointer) {
-  auto* load = b_.CreateAlignedLoad(memory_type(b.buffer->dtype), pointer,
-                                    llvm::Align(static_cast<uint64_t>(byte_size(b.buffer->dtype))));
+  auto* load = b_.CreateAlignedLoad(memory_type(b.buffer->dtype), pointer, alignment_of(b));
   annotate(load, b, true);
-  return b.buffer->dtype == DType::Bool ? b_.CreateIsNotNull(load) : load;
+  return from_memory(b.buffer->dtype, load);
 }
 
 void Emitter::store_scalar(const BufferState& b, Value* pointer, Value* value) {
   if (b.buffer->dtype == DType::Bool) value = b_.CreateZExt(value, b_.getInt8Ty());
-  annotate(b_.CreateAlignedStore(value, pointer, llvm::Align(static_cast<uint64_t>(byte_size(b.buffer->dtype)))), b, false);
+  annotate(b_.CreateAlignedStore(value, pointer, alignment_of(b)), b, false);
 }
 
 Value* Emitter::load_vector(const BufferState& b, Value* pointer, Value* mask) {
-  const llvm::Align align(static_cast<uint64_t>(byte_size(b.buffer->dtype)));
-  auto* ty = llvm::FixedVectorType::get(memory_type(b.buffer->dtype), static_cast<unsigned>(lanes_));
+  auto* ty = vector_of(memory_type(b.buffer->dtype));
   llvm::Instruction* load = nullptr;
   if (mask) {
-    load = b_.CreateMaskedLoad(ty, pointer, align, mask, llvm::Constant::getNullValue(ty));
+    load = b_.CreateMaskedLoad(ty, pointer, alignment_of(b), mask, llvm::Constant::getNullValue(ty));
   } else {
-    load = b_.CreateAlignedLoad(ty, pointer, align);
+    load = b_.CreateAlignedLoad(ty, pointer, alignment_of(b));
   }
   annotate(load, b, true);
-  return b.buffer->dtype == DType::Bool ? b_.CreateICmpNE(load, llvm::Constant::getNullValue(ty)) : load;
+  return from_memory(b.buffer->dtype, load);
 }
 
 Value* Emitter::load_where(const BufferState& b, Value* pointer, Value* mask) {
@@ -159,14 +161,13 @@ void Emitter::store_non_temporal(const BufferState& b, Value* pointer, Value* va
 }
 
 void Emitter::store_vector(const BufferState& b, Value* pointer, Value* value, Value* mask, bool whole) {
-  const llvm::Align align(static_cast<uint64_t>(byte_size(b.buffer->dtype)));
-  auto* ty = llvm::FixedVectorType::get(memory_type(b.buffer->dtype), static_cast<unsigned>(lanes_));
+  const llvm::Align align = alignment_of(b);
   if (mask && whole) {
     // A blend instead of a masked store keeps the buffer in registers.
     value = b_.CreateSelect(mask, value, load_vector(b, pointer, nullptr));
     mask = nullptr;
   }
-  if (b.buffer->dtype == DType::Bool) value = b_.CreateZExt(value, ty);
+  if (b.buffer->dtype == DType::Bool) value = b_.CreateZExt(value, vector_of(b_.getInt8Ty()));
   llvm::Instruction* store = mask ? static_cast<llvm::Instruction*>(b_.CreateMaskedStore(value, pointer, align, mask))
                                   : b_.CreateAlignedStore(value, pointer, align);
   annotate(store, b, false);
@@ -242,7 +243,7 @@ Val Emitter::emit_load(Scalar s) {
   }
   if (Value* shuffled = load_shuffled(b, ix)) return {shuffled, true};
   if (Value* spread = load_spread(b, ix)) return {spread, true};
-  if (runs_or_stays(b, ix, flat)) return {load_run_or_element(b, ix, mask, condition), true};
+  if (runs_or_stays(ix, flat)) return {load_run_or_element(b, ix, mask, condition), true};
   if (const int64_t step = short_step(ix); step != 0 && !mask) {
     const int64_t span = (lanes_ - 1) * std::abs(step) + 1;
     Index low = ix;
@@ -253,13 +254,7 @@ Val Emitter::emit_load(Scalar s) {
     Value* all = splat(condition);
     mask = mask ? b_.CreateAnd(mask, all) : all;
   }
-  auto* ty = llvm::FixedVectorType::get(memory_type(b.buffer->dtype), static_cast<unsigned>(lanes_));
-  const llvm::Align align(static_cast<uint64_t>(bytes));
-  llvm::Instruction* gather =
-      b_.CreateMaskedGather(ty, lane_addresses(b, ix), align, mask, llvm::Constant::getNullValue(ty));
-  annotate(gather, b, true);
-  if (b.buffer->dtype != DType::Bool) return {gather, true};
-  return {b_.CreateICmpNE(gather, llvm::Constant::getNullValue(ty)), true};
+  return {gather(b, lane_addresses(b, ix), mask), true};
 }
 
 void Emitter::emit_store(const loop::Stmt& s) {
@@ -318,7 +313,7 @@ void Emitter::store_reduced(const loop::Stmt& s, const BufferState& b, const Ind
         store_scalar(b, p, combine(s.store_kind, t, load_scalar(b, p), b_.CreateExtractElement(v, lane)));
       });
     }
-    if (guard_.mask) v = b_.CreateSelect(guard_.mask, v, splat(identity(s.store_kind, t)));
+    if (guard_.mask) v = b_.CreateSelect(guard_.mask, v, splat(constant(t, (*loop::identity_of(s.store_kind, t, ctx_))->bits)));
     store_scalar(b, p, combine(s.store_kind, t, load_scalar(b, p), reduce_lanes(s.store_kind, t, v)));
     return;
   }
@@ -337,16 +332,10 @@ void Emitter::store_lanes(const loop::Stmt& s, const BufferState& b, const Index
   const expr::Dim from_lane = flat_index(*b.buffer, s.index) - ctx_.symbol_dim(lane_var_);
   auto* step = llvm::dyn_cast_or_null<llvm::ConstantInt>(ix.step);
   const bool distinct = (step && !step->isZero() && !ix.small && !ix.wide) || ctx_.divisible(from_lane, lanes_);
-  auto* ty = llvm::FixedVectorType::get(memory_type(t), static_cast<unsigned>(lanes_));
-  const llvm::Align align(static_cast<uint64_t>(byte_size(t)));
   if (s.store_kind == StoreKind::Assign || distinct) {
-    if (s.store_kind != StoreKind::Assign) {
-      llvm::Instruction* old = b_.CreateMaskedGather(ty, pointers, align, guard_.mask, llvm::Constant::getNullValue(ty));
-      annotate(old, b, true);
-      v = combine(s.store_kind, t, t == DType::Bool ? b_.CreateICmpNE(old, llvm::Constant::getNullValue(ty)) : old, v);
-    }
-    if (t == DType::Bool) v = b_.CreateZExt(v, ty);
-    annotate(b_.CreateMaskedScatter(v, pointers, align, guard_.mask), b, false);
+    if (s.store_kind != StoreKind::Assign) v = combine(s.store_kind, t, gather(b, pointers, guard_.mask), v);
+    if (t == DType::Bool) v = b_.CreateZExt(v, vector_of(b_.getInt8Ty()));
+    annotate(b_.CreateMaskedScatter(v, pointers, alignment_of(b), guard_.mask), b, false);
     return;
   }
   // Lanes may meet in one place: one after the other.

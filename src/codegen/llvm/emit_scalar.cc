@@ -88,6 +88,10 @@ void Emitter::clear_memo() {
   memo_log_.clear();
 }
 
+void Emitter::forget_since(size_t log) {
+  for (; memo_log_.size() > log; memo_log_.pop_back()) memo_.erase(memo_log_.back());
+}
+
 unsigned Emitter::guard_id(Value* uniform, Value* mask) {
   if (!uniform && !mask) return 0;
   return guard_ids_.try_emplace({uniform, mask}, static_cast<unsigned>(guard_ids_.size() + 1)).first->second;
@@ -221,11 +225,7 @@ Val Emitter::emit_side(Scalar side, Scalar other, Val cond, bool negate) {
   const size_t log = memo_log_.size();
   Val v;
   with_guard(g, [&] { v = emit(side); });
-  // What was emitted inside does not dominate what follows.
-  while (memo_log_.size() > log) {
-    memo_.erase(memo_log_.back());
-    memo_log_.pop_back();
-  }
+  forget_since(log);
   llvm::BasicBlock* end = b_.GetInsertBlock();
   b_.CreateBr(join);
   hoist_->leave(join);

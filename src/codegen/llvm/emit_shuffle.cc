@@ -69,13 +69,11 @@ Value* Emitter::load_spread(const BufferState& b, const Index& ix) {
   first.terms = ix.terms;
   first.constant = ix.constant + *low;
   auto* run_type = llvm::FixedVectorType::get(memory_type(b.buffer->dtype), static_cast<unsigned>(span));
-  auto* run =
-      b_.CreateAlignedLoad(run_type, address(b, first), llvm::Align(static_cast<uint64_t>(byte_size(b.buffer->dtype))));
+  auto* run = b_.CreateAlignedLoad(run_type, address(b, first), alignment_of(b));
   annotate(run, b, true);
   std::vector<int> from;
   for (int64_t n : at) from.push_back(static_cast<int>(n - *low));
-  Value* out = b_.CreateShuffleVector(run, from);
-  return b.buffer->dtype == DType::Bool ? b_.CreateIsNotNull(out) : out;
+  return from_memory(b.buffer->dtype, b_.CreateShuffleVector(run, from));
 }
 
 }  // namespace pliant::codegen

@@ -52,10 +52,10 @@ void Emitter::emit(const StmtPtr& s) {
   }
 }
 
-void Emitter::emit_branch(Value* cond, const std::function<void()>& then, const std::function<void()>& otherwise) {
+void Emitter::emit_branch(Value* cond, const std::function<void()>& then, const StmtPtr& otherwise) {
   if (auto* c = llvm::dyn_cast<llvm::ConstantInt>(cond)) {
     if (c->isOne()) then();
-    if (c->isZero() && otherwise) otherwise();
+    if (c->isZero() && otherwise) emit(otherwise);
     return;
   }
   auto* yes = llvm::BasicBlock::Create(llvm_, "then", function_);
@@ -70,7 +70,7 @@ void Emitter::emit_branch(Value* cond, const std::function<void()>& then, const 
     // The second branch hangs off the same block as the first.
     hoist_->leave_to_sibling(no);
     clear_memo();
-    otherwise();
+    emit(otherwise);
     b_.CreateBr(join);
   }
   hoist_->leave(join);
@@ -80,17 +80,12 @@ void Emitter::emit_branch(Value* cond, const std::function<void()>& then, const 
 bool Emitter::needs_some_lane(const StmtPtr& s) {
   // A load that may be the same address for all lanes is not masked, so at least one lane must be there.
   bool found = false;
-  auto look = [&](Scalar x) {
-    for (const Scalar& load : expr::loads_of(x)) {
-      auto b = buffers_.find(load->tensor);
-      const bool local = b == buffers_.end() || b->second.buffer->scope == loop::Scope::Local;
-      if (!local && !expr::uses_symbol(load, lane_var_)) found = true;
-    }
+  auto look = [&](Scalar load) {
+    auto b = buffers_.find(load->tensor);
+    const bool local = b == buffers_.end() || b->second.buffer->scope == loop::Scope::Local;
+    if (!local && !expr::uses_symbol(load, lane_var_)) found = true;
   };
-  loop::for_each(s, [&](const Stmt& x) {
-    if (x.value) look(x.value);
-    loop::for_each_dim(x, [&](Dim d) { look(expr::make_index(d)); });
-  });
+  loop::for_each(s, [&](const Stmt& x) { loop::for_each_load(x, look); });
   return found;
 }
 
@@ -98,12 +93,7 @@ void Emitter::emit_if(const Stmt& s) {
   clear_memo();
   StmtPtr otherwise = s.body.size() > 1 ? s.body[1] : nullptr;
   if (lanes_) return emit_masked_if(s);
-  const Val c = emit(s.value);
-  if (otherwise) {
-    emit_branch(c.v, [&] { emit(s.body[0]); }, [&] { emit(otherwise); });
-  } else {
-    emit_branch(c.v, [&] { emit(s.body[0]); });
-  }
+  emit_branch(emit(s.value).v, [&] { emit(s.body[0]); }, otherwise);
 }
 
 Emitter::Conditions Emitter::emit_conditions(const std::vector<Scalar>& conjuncts) {
@@ -132,10 +122,7 @@ void Emitter::emit_masked_if(const Stmt& s) {
   Conditions c = emit_conditions(conjuncts);
   const StmtPtr then = s.body[0];
   const StmtPtr otherwise = s.body.size() > 1 ? s.body[1] : nullptr;
-  if (!c.mask) {
-    if (otherwise) return emit_branch(c.uniform, [&] { emit(then); }, [&] { emit(otherwise); });
-    return emit_branch(c.uniform, [&] { emit(then); });
-  }
+  if (!c.mask) return emit_branch(c.uniform, [&] { emit(then); }, otherwise);
   if (otherwise) {
     if (c.uniform) c.mask = b_.CreateAnd(c.mask, splat(c.uniform));
     emit_under_mask(then, c.mask);
@@ -172,8 +159,7 @@ void Emitter::emit_alloc(const Stmt& s) {
     memory->setAlignment(llvm::Align(64));
     state.base = memory;
   }
-  auto [it, is_new] = buffers_.try_emplace(b.id, state);
-  if (!is_new) it->second = state;
+  buffers_.insert_or_assign(b.id, state);
   emit(s.body[0]);
 }
 
@@ -202,10 +188,7 @@ void Emitter::emit_check(const Stmt& s) {
     b_.CreateStore(v, b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), fault_values_, i));
   }
   b_.CreateRet(b_.getInt32(s.trap + 1));
-  while (memo_log_.size() > log) {
-    memo_.erase(memo_log_.back());
-    memo_log_.pop_back();
-  }
+  forget_since(log);
   hoist_->leave(next);
 }
 

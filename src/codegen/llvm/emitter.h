@@ -52,14 +52,12 @@ class Emitter {
   struct BufferState {
     const loop::Buffer* buffer = nullptr;
     llvm::Value* base = nullptr;
-    llvm::MDNode* scope = nullptr;
     int64_t elements = -1;  // Local: allocated elements
   };
   // emit_function.cc
   llvm::Function* begin_function(const std::string& symbol, llvm::FunctionType* type);
   void describe_entry(const artifact::Entry& entry);
   void bind_buffers(const loop::Function& f, llvm::Value* frame);
-  void add_buffer(const loop::Buffer& b, llvm::Value* base);
   void finish_alias_scopes();
 
   // emit_stmt.cc
@@ -90,7 +88,7 @@ class Emitter {
     llvm::Value* mask = nullptr;
   };
   Conditions emit_conditions(const std::vector<expr::Scalar>& conjuncts);
-  void emit_branch(llvm::Value* cond, const std::function<void()>& then, const std::function<void()>& otherwise = {});
+  void emit_branch(llvm::Value* cond, const std::function<void()>& then, const loop::StmtPtr& otherwise = nullptr);
   void emit_alloc(const loop::Stmt& s);
   void emit_check(const loop::Stmt& s);
   bool needs_some_lane(const loop::StmtPtr& s);
@@ -134,6 +132,9 @@ class Emitter {
   Index divide_small(const Index& n, const Small& small, llvm::Value* div, bool nonnegative, bool want_mod);
   // (r + s) / div in 32 bits, for 0 <= r < div and lanes s in [0, hi].
   llvm::Value* small_carry(llvm::Value* r, llvm::Value* s, llvm::Value* div, int64_t hi);
+  // Sums and products of lanes, placed as far out as they can be; null: nothing to add.
+  llvm::Value* add_lanes(llvm::Value* x, llvm::Value* y);
+  llvm::Value* multiply_lanes(llvm::Value* x, llvm::Value* y);
   // Compares `x` with zero.
   Val compare_index(expr::BinaryOp op, const Index& x);
   llvm::Value* lane_numbers(llvm::Type* element);
@@ -148,6 +149,8 @@ class Emitter {
   expr::Dim flat_index(const loop::Buffer& b, const std::vector<expr::Dim>& index);
   llvm::Value* address(const BufferState& b, const Index& ix);
   llvm::Value* lane_addresses(const BufferState& b, const Index& ix);
+  llvm::Value* gather(const BufferState& b, llvm::Value* pointers, llvm::Value* mask);
+  static llvm::Align alignment_of(const BufferState& b);
   bool proves_in_bounds(const loop::Buffer& b, const std::vector<expr::Dim>& index);
   llvm::Value* load_vector(const BufferState& b, llvm::Value* pointer, llvm::Value* mask);
   // The same from a place that may lie outside of the buffer where the mask has no lane.
@@ -163,12 +166,11 @@ class Emitter {
   void store_scalar(const BufferState& b, llvm::Value* pointer, llvm::Value* value);
   llvm::Value* zeros(int64_t bytes);
   void annotate(llvm::Instruction* i, const BufferState& b, bool is_load);
-  llvm::Align alignment(const BufferState& b, const Index& ix) const;
   void for_each_lane(llvm::Value* mask, const std::function<void(llvm::Value* lane)>& body);
 
   // emit_broadcast.cc
   // Whether each lane reads the element of its own or all of them the first, which the run decides: `flat` is the index.
-  bool runs_or_stays(const BufferState& b, const Index& ix, expr::Dim flat);
+  bool runs_or_stays(const Index& ix, expr::Dim flat);
   llvm::Value* load_run_or_element(const BufferState& b, const Index& ix, llvm::Value* mask, llvm::Value* condition);
 
   // emit_shuffle.cc
@@ -198,12 +200,17 @@ class Emitter {
   unsigned guard_id(llvm::Value* uniform, llvm::Value* mask);
   void with_guard(Guard g, const std::function<void()>& body);
   void clear_memo();
+  // Forgets what was emitted since there were `log` entries: it does not dominate what follows.
+  void forget_since(size_t log);
   // Legalises what gathered indices hold, which the statement-level rewrite does not reach.
   Val emit_value_atom(const expr::Atom& a);
 
   // emit_arith.cc: operations on single values or vectors alike.
   llvm::Type* type(DType t, bool vec) const;
   llvm::Type* memory_type(DType t) const;
+  llvm::FixedVectorType* vector_of(llvm::Type* element) const;
+  // What was loaded as a value: a bool is a byte in memory.
+  llvm::Value* from_memory(DType t, llvm::Value* loaded) { return t == DType::Bool ? b_.CreateIsNotNull(loaded) : loaded; }
   llvm::Value* splat(Val v);
   llvm::Value* splat(llvm::Value* v);
   // The same, placed where `v` was made; not to be used inside Hoister::pure.
@@ -220,7 +227,6 @@ class Emitter {
   llvm::Value* saturate(DType to, llvm::Value* x);
   llvm::Value* combine(loop::StoreKind k, DType t, llvm::Value* old, llvm::Value* value);
   llvm::Value* reduce_lanes(loop::StoreKind k, DType t, llvm::Value* v);
-  llvm::Value* identity(loop::StoreKind k, DType t);
   llvm::Value* constant(DType t, uint64_t bits);
   llvm::Value* any_lane(llvm::Value* mask);
   // Calls a C function of f64 arguments, lane by lane.
@@ -269,5 +275,7 @@ class Emitter {
   std::vector<MemoKey> memo_log_;
   std::unordered_map<const expr::ScalarNode*, bool> has_load_;
 };
+
+llvm::CmpInst::Predicate predicate_of(expr::BinaryOp comparison, DType t);
 
 }  // namespace pliant::codegen
