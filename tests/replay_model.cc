@@ -25,9 +25,8 @@ struct Counts {
 class Replay {
  public:
   Replay(const graph::Function& f, expr::Context& ctx, const target::Target& target) : f_(f), ctx_(ctx), target_(target) {
-    constants_.by_value.resize(f.values.size());
     graph::for_each_node(f, [&](const graph::Node& n) {
-      if (n.op == "core.const") constants_.by_value[n.outputs[0]] = n.attrs.constant("value");
+      if (n.op == "core.const") constants_.set(n.outputs[0], n.attrs.constant("value"));
     });
     for (const graph::Value& v : f.values)
       if (const graph::TensorType* t = v.type.tensor())
@@ -75,7 +74,7 @@ class Replay {
   }
 
   te::Array input(const lower::InterpretedNodes& nodes, graph::ValueId v) {
-    if (const graph::ConstantPtr& c = constants_.by_value[v]) return {c->dtype, c->shape, {c->data, c->data + c->bytes}};
+    if (const graph::ConstantPtr c = constants_[v]) return {c->dtype, c->shape, {c->data, c->data + c->bytes}};
     te::Array a = nodes.blank_array(f_.tensor_type(v).dtype, f_.tensor_type(v).shape);
     const auto width = static_cast<size_t>(byte_size(a.dtype));
     for (size_t at = 0; at < a.data.size(); at += width) {

@@ -18,9 +18,7 @@ Bufferizer::Bufferizer(const graph::Function& f, ModuleState& unit)
       target_(unit.target),
       options_(unit.options),
       slots_(unit.ctx),
-      storage_(f.values.size()) {
-  constants_.by_value.resize(f.values.size());
-}
+      storage_(f.values.size()) {}
 
 Status Bufferizer::run_entry() {
   bind_inputs();
@@ -203,8 +201,8 @@ Arg Bufferizer::arg_of(const Storage& s) {
 }
 
 const Storage& Bufferizer::storage_of(ValueId v) {
-  if (!storage_[v].known && constants_.by_value[v])
-    storage_[v] = {Arg::Kind::Constant, constant_index(constants_.by_value[v]), ctx_.constant(0), true};
+  if (!storage_[v].known && constants_[v])
+    storage_[v] = {Arg::Kind::Constant, constant_index(constants_[v]), ctx_.constant(0), true};
   PLIANT_CHECK(storage_[v].known) << "value " << v << " has no storage";
   return storage_[v];
 }

@@ -51,7 +51,7 @@ std::optional<bool> Bufferizer::known_condition(const graph::IfParts& parts) {
     if (parts.cond->is_const()) return parts.cond->const_value() != 0;
     return std::nullopt;
   }
-  const graph::ConstantPtr& c = constants_.by_value[parts.condition];
+  const graph::ConstantPtr c = constants_[parts.condition];
   if (c && c->bytes >= 1) return *c->data != std::byte{0};
   return std::nullopt;
 }

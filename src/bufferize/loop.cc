@@ -191,7 +191,7 @@ void Bufferizer::move_sizes(const graph::LoopParts& loop, const LoopState& state
 
 artifact::Int Bufferizer::condition_of(ValueId v, const LocPtr& loc) {
   if (v == kNoValue) return artifact::imm(1);
-  const graph::ConstantPtr& known = constants_.by_value[v];
+  const graph::ConstantPtr known = constants_[v];
   if (known && known->bytes >= 1) return artifact::imm(*known->data != std::byte{0});
   return artifact::slot(read_slot(v, 0, loc, slots_.add()));
 }

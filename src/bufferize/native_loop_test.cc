@@ -38,12 +38,11 @@ class Program {
     for (size_t i = 0; i < f_->results.size(); ++i) wanted_[f_->results[i]] = expected.value()[i];
     bool native = true;
     lower::ConstantValues constants;
-    constants.by_value.resize(f_->values.size());
     for (const graph::Node& n : f_->nodes) {
       if (n.op == "array.reshape") {
         memory_[n.outputs[0]] = memory_[n.inputs[0]];
       } else if (n.op == "core.const") {
-        constants.by_value[n.outputs[0]] = n.attrs.constant("value");
+        constants.set(n.outputs[0], n.attrs.constant("value"));
       } else {
         native = native && run(n, constants);
       }

@@ -19,14 +19,14 @@ Status Bufferizer::bufferize_nodes(const std::vector<Node>& nodes, const graph::
 
 Status Bufferizer::bufferize_node(const Node& n) {
   if (n.op == "core.const") {
-    constants_.by_value[n.outputs[0]] = n.attrs.constant("value");
+    constants_.set(n.outputs[0], n.attrs.constant("value"));
     return ok();
   }
   if (n.op == "core.read_dims") return bufferize_read(n);
   if (auto view = lower::view_of(n, f_, ctx_)) {
     ValueId v = n.inputs[0];
-    if (view->is_whole() && constants_.by_value[v])
-      constants_.by_value[n.outputs[0]] = lower::with_shape(constants_.by_value[v], f_.tensor_type(n.outputs[0]));
+    if (view->is_whole() && constants_[v])
+      constants_.set(n.outputs[0], lower::with_shape(constants_[v], f_.tensor_type(n.outputs[0])));
     const Arg viewed = arg_of_value(v);
     if (viewed.kind == Arg::Kind::Buffer) add(host::Keep{viewed.index});
     storage_[n.outputs[0]] = storage_[v];

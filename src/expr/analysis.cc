@@ -139,6 +139,20 @@ std::optional<Dim> coefficient_of(Dim d, SymbolId s) {
   return linear->coefficient;
 }
 
+std::vector<Scalar> conjuncts_of(Scalar s) {
+  if (s->kind != ScalarKind::Binary || s->binary() != BinaryOp::And) return {s};
+  std::vector<Scalar> all = conjuncts_of(s->args[0]);
+  const std::vector<Scalar> rest = conjuncts_of(s->args[1]);
+  all.insert(all.end(), rest.begin(), rest.end());
+  return all;
+}
+
+Scalar conjunction(const std::vector<Scalar>& terms) {
+  Scalar all;
+  for (Scalar t : terms) all = all ? logical_and(all, t) : t;
+  return all;
+}
+
 std::optional<int64_t> evaluate(Dim d, const Lookup& bindings) { return Evaluation(bindings).value(d); }
 
 }  // namespace pliant::expr

@@ -60,14 +60,23 @@ std::optional<Scalar> identity_of(StoreKind k, DType t, expr::Context& ctx) {
 }
 
 std::vector<Dim> strides_of(const Buffer& b, expr::Context& ctx) {
-  if (!b.strides.empty()) return b.strides;
-  std::vector<Dim> strides(b.shape.size());
+  return b.strides.empty() ? row_major(ctx, b.shape) : b.strides;
+}
+
+std::vector<Dim> row_major(expr::Context& ctx, const std::vector<Dim>& shape) {
+  std::vector<Dim> strides(shape.size());
   Dim step = ctx.constant(1);
-  for (size_t i = b.shape.size(); i-- > 0;) {
+  for (size_t i = shape.size(); i-- > 0;) {
     strides[i] = step;
-    step = step * b.shape[i];
+    step = step * shape[i];
   }
   return strides;
+}
+
+Dim offset_of(expr::Context& ctx, const std::vector<Dim>& strides, const std::vector<Dim>& index) {
+  Dim offset = ctx.constant(0);
+  for (size_t i = 0; i < index.size(); ++i) offset = offset + index[i] * strides[i];
+  return offset;
 }
 
 StmtPtr make_block(std::vector<StmtPtr> stmts) {

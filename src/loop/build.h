@@ -13,6 +13,9 @@ using MakeBody = std::function<StmtPtr(Dim index)>;
 StmtPtr make_for(expr::Context& ctx, const std::string& name, Dim extent, ForKind kind, const MakeBody& body);
 StmtPtr make_for(expr::Context& ctx, const std::string& name, int64_t extent, ForKind kind, const MakeBody& body);
 
+// The strides of a contiguous shape, and the offset of an index.
+std::vector<Dim> row_major(expr::Context& ctx, const std::vector<Dim>& shape);
+Dim offset_of(expr::Context& ctx, const std::vector<Dim>& strides, const std::vector<Dim>& index);
 // A buffer of this name, contiguous.
 Buffer make_buffer(expr::Context& ctx, const std::string& name, DType t, std::vector<Dim> shape, Scope scope);
 // `body` with the buffers declared around it, the first outermost.

@@ -51,8 +51,7 @@ CheckBody body_of(const Problem& p, const ops::DataCheck& check) {
   for (size_t k = 1; k < maps.size(); ++k) {
     expr::DimMap at;
     for (size_t i = 0; i < ok.index.size(); ++i) at[list.stages[k].tensor->index[i]] = ctx.symbol_dim(ok.index[i]);
-    const Scalar value = expr::substitute(list.stages[k].body, at);
-    out.values.push_back(value->kind == expr::ScalarKind::Index ? value->index[0] : expr::value(value));
+    out.values.push_back(expr::value(expr::substitute(list.stages[k].body, at)));
   }
   return out;
 }

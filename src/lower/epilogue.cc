@@ -29,16 +29,14 @@ std::optional<expr::DimMap> invert_index(expr::Context& ctx, const te::TensorDef
 }  // namespace
 
 Epilogue no_epilogue(expr::Context& ctx, const te::Tensor& root) {
-  std::vector<Dim> index;
-  for (SymbolId v : root->index) index.push_back(ctx.symbol_dim(v));
+  const std::vector<Dim> index = index_of(ctx, *root);
   return {{expr::make_load(ctx, root->id, root->dtype, index)}, {index}, {root}};
 }
 
 std::optional<Epilogue> make_epilogue(expr::Context& ctx, const StageList& list, size_t root) {
   Epilogue out;
   const te::TensorDef& t = *list.stages[root].tensor;
-  std::vector<Dim> identity;
-  for (SymbolId v : t.index) identity.push_back(ctx.symbol_dim(v));
+  const std::vector<Dim> identity = index_of(ctx, t);
   std::map<expr::TensorId, std::pair<Scalar, std::vector<Dim>>> known;  // value and index over the root's index
   known[t.id] = {expr::make_load(ctx, t.id, t.dtype, identity), identity};
   if (list.stages[root].is_output) {
@@ -72,6 +70,29 @@ std::optional<Epilogue> make_epilogue(expr::Context& ctx, const StageList& list,
   return out;
 }
 
+std::optional<size_t> last_reduction(expr::Context& ctx, const StageList& list) {
+  std::optional<size_t> last;
+  for (size_t i = 0; i < list.stages.size(); ++i) {
+    const te::Kind kind = list.stages[i].tensor->kind;
+    if (kind == te::Kind::Scatter || kind == te::Kind::Scan) return std::nullopt;
+    if (kind == te::Kind::Reduce) last = i;
+  }
+  return last && make_epilogue(ctx, list, *last) ? last : std::nullopt;
+}
+
+te::Index index_of(expr::Context& ctx, const te::TensorDef& t) {
+  te::Index at;
+  for (SymbolId v : t.index) at.push_back(ctx.symbol_dim(v));
+  return at;
+}
+
+std::vector<Loop> loops_of(const te::TensorDef& t) {
+  std::vector<Loop> loops;
+  for (size_t i = 0; i < t.index.size(); ++i) loops.push_back({t.index[i], t.shape[i]});
+  for (size_t i = 0; i < t.reduce_index.size(); ++i) loops.push_back({t.reduce_index[i], t.reduce_extent[i]});
+  return loops;
+}
+
 expr::DimMap index_map(const te::TensorDef& root, const te::Index& index, const te::Index& reduce) {
   expr::DimMap map;
   for (size_t i = 0; i < index.size(); ++i) map[root.index[i]] = index[i];
@@ -82,8 +103,7 @@ expr::DimMap index_map(const te::TensorDef& root, const te::Index& index, const 
 Recast recast(expr::Context& ctx, const te::TensorDef& t, const te::Tensor& sum, const Epilogue& e,
               const std::function<expr::DimMap(const te::Index&)>& map_of,
               const std::function<Scalar(const expr::DimMap&, Scalar sum)>& total) {
-  te::Index at;
-  for (SymbolId v : sum->index) at.push_back(ctx.symbol_dim(v));
+  const te::Index at = index_of(ctx, *sum);
   const expr::DimMap map = map_of(at);
   const Scalar value = total ? total(map, (*sum)(at)) : (*sum)(at);
   Recast out{{sum, sum->body, {}, {}, false}, {}};

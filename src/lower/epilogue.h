@@ -10,10 +10,16 @@ struct Epilogue {
   std::vector<std::vector<Dim>> index;  // of each output, over the root's index
   std::vector<te::Tensor> outputs;
 };
+// The last reduction, where all that follows it is its epilogue and no stage is a scatter or a scan.
+std::optional<size_t> last_reduction(expr::Context& ctx, const StageList& list);
 // Nothing but the result of `root`, stored as it is.
 Epilogue no_epilogue(expr::Context& ctx, const te::Tensor& root);
 // Nothing when a stage after `root` is anything else.
 std::optional<Epilogue> make_epilogue(expr::Context& ctx, const StageList& list, size_t root);
+// A definition's own position.
+te::Index index_of(expr::Context& ctx, const te::TensorDef& t);
+// The loops of a definition: over its index, then over its reduction.
+std::vector<Loop> loops_of(const te::TensorDef& t);
 // The loops of `root` replaced by positions.
 expr::DimMap index_map(const te::TensorDef& root, const te::Index& index, const te::Index& reduce);
 // `sum` in the place of the stage of `t`, with `e` as it follows from it: map_of gives, for an index of `sum`, the one of

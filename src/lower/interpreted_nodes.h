@@ -23,9 +23,7 @@ class InterpretedNodes {
 
   // `sizes`: of the symbols, by name.
   InterpretedNodes(const graph::Function& f, expr::Context& ctx, std::map<std::string, int64_t> sizes)
-      : f_(f), ctx_(ctx), sizes_(std::move(sizes)), memory_(f.values.size()) {
-    constants_.by_value.resize(f.values.size());
-  }
+      : f_(f), ctx_(ctx), sizes_(std::move(sizes)), memory_(f.values.size()) {}
 
   // The memory of a value; that of the params is the caller's to fill.
   te::Array& memory(graph::ValueId v) { return memory_[v]; }
@@ -44,7 +42,7 @@ class InterpretedNodes {
     for (const graph::Node& n : f_.nodes) {
       if (n.op == "core.const") {
         auto c = n.attrs.constant("value");
-        constants_.by_value[n.outputs[0]] = c;
+        constants_.set(n.outputs[0], c);
         memory_[n.outputs[0]] = {c->dtype, c->shape, {c->data, c->data + c->bytes}};
         continue;
       }

@@ -7,6 +7,11 @@ namespace pliant::lower {
 using graph::KernelForm;
 using graph::Node;
 
+graph::ConstantPtr ConstantValues::operator[](graph::ValueId v) const {
+  if (auto it = own_.find(v); it != own_.end()) return it->second;
+  return outer_ ? (*outer_)[v] : nullptr;
+}
+
 Result<LoweredNode> lower_kernel(const graph::Function& f, const Node& kernel, const ConstantValues& constants,
                                  expr::Context& ctx, const target::Target& target, const Options& options) {
   const std::string backend = kernel.attrs.string_or("backend", "");
@@ -21,9 +26,9 @@ Result<LoweredNode> lower_kernel(const graph::Function& f, const Node& kernel, c
   if (form == KernelForm::Chain) {
     low = TRY(lower_chain(f, nodes, kernel.outputs, constants, ctx, target, options));
   } else {
-    ConstantValues all = constants;
+    ConstantValues all(&constants);
     for (const Node& n : nodes)
-      if (n.op == "core.const") all.by_value[n.outputs[0]] = n.attrs.constant("value");
+      if (n.op == "core.const") all.set(n.outputs[0], n.attrs.constant("value"));
     low = TRY(lower_loop(f, nodes.back(), all, ctx, target, options, &reason));
   }
   if (!low) return make_error("loop-not-native", describe(kernel.loc), "it cannot be one kernel: " + reason);

@@ -3,6 +3,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "artifact/debug.h"
@@ -86,10 +87,21 @@ struct Strategy {
   std::function<std::optional<Lowering>(const Problem&, const StageList&)> match;
 };
 const std::vector<Strategy>& all_strategies();
-// Lowers `node` of `f`; constants[v] is the value of `v` where it is a constant. The name is made from the model's nodes.
-struct ConstantValues {
-  std::vector<graph::ConstantPtr> by_value;  // indexed by value id
+// The values of a function that are constants.
+class ConstantValues {
+ public:
+  ConstantValues() = default;
+  // Knows what `outer` knows, which is to outlive it, and what it is told itself.
+  explicit ConstantValues(const ConstantValues* outer) : outer_(outer) {}
+  // Null where `v` is not known to be a constant.
+  graph::ConstantPtr operator[](graph::ValueId v) const;
+  void set(graph::ValueId v, graph::ConstantPtr c) { own_[v] = std::move(c); }
+
+ private:
+  const ConstantValues* outer_ = nullptr;
+  std::unordered_map<graph::ValueId, graph::ConstantPtr> own_;
 };
+// Lowers `node` of `f`. The name is made from the model's nodes.
 Result<LoweredNode> lower_node(const graph::Function& f, const graph::Node& node, const ConstantValues& constants,
                                expr::Context& ctx, const target::Target& target, const Options& options);
 // The node as one kernel of one task that does nothing clever: what lower_node's kernels are measured against.

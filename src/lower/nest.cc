@@ -5,23 +5,10 @@
 
 namespace pliant::lower {
 
-std::vector<Dim> row_major(expr::Context& ctx, const std::vector<Dim>& shape) {
-  std::vector<Dim> strides(shape.size());
-  Dim step = ctx.constant(1);
-  for (size_t i = shape.size(); i-- > 0;) {
-    strides[i] = step;
-    step = step * shape[i];
-  }
-  return strides;
-}
-
 Dim flat_offset(expr::Context& ctx, const std::vector<Dim>& shape, const std::vector<Dim>& index) {
   PLIANT_CHECK(shape.size() == index.size())
       << "a load of rank " << index.size() << " from a tensor of rank " << shape.size();
-  std::vector<Dim> strides = row_major(ctx, shape);
-  Dim offset = ctx.constant(0);
-  for (size_t i = 0; i < shape.size(); ++i) offset = offset + index[i] * strides[i];
-  return offset;
+  return loop::offset_of(ctx, row_major(ctx, shape), index);
 }
 
 Scalar flatten_loads(expr::Context& ctx, Scalar s, const ShapeTable& shapes) {
@@ -33,9 +20,7 @@ Scalar flatten_loads(expr::Context& ctx, Scalar s, const ShapeTable& shapes) {
 }
 
 Dim flatten_loads(expr::Context& ctx, Dim d, const ShapeTable& shapes) {
-  Scalar s = flatten_loads(ctx, expr::make_index(d), shapes);
-  if (s->kind == expr::ScalarKind::Index) return s->index[0];
-  return expr::value(s);
+  return expr::value(flatten_loads(ctx, expr::make_index(d), shapes));
 }
 
 std::vector<Dim> all_offsets(const Nest& nest) {
@@ -52,20 +37,19 @@ std::optional<Dim> stride_in(expr::Context& ctx, Dim offset, SymbolId var) {
   return expr::coefficient_of(offset, var);
 }
 
-namespace {
-
-void rewrite(Nest& nest, const expr::DimMap& map) {
+void substitute(Nest& nest, const expr::DimMap& map) {
   for (Scalar& s : nest.scalars) s = expr::substitute(s, map);
   for (Dim& d : nest.offsets) d = expr::substitute(d, map);
 }
 
-// Index values used outside of load offsets (an Iota, a guard) keep loops apart.
 bool uses_as_value(Scalar s, SymbolId var) {
   bool used = false;
   for_each_scalar(
       s, [&](Scalar t) { used = used || (t->kind == expr::ScalarKind::Index && expr::uses_symbol(t->index[0], var)); });
   return used;
 }
+
+namespace {
 
 // Offsets that two loops may merge over: with strides a (outer) and b (inner), a == b * extent(inner) in every one.
 bool can_merge(expr::Context& ctx, const Nest& nest, const Loop& outer, const Loop& inner) {
@@ -87,7 +71,7 @@ void collapse(expr::Context& ctx, Nest& nest, size_t first) {
       ++i;
       continue;
     }
-    rewrite(nest, {{nest.loops[i].var, ctx.constant(0)}});
+    substitute(nest, {{nest.loops[i].var, ctx.constant(0)}});
     nest.loops.erase(nest.loops.begin() + static_cast<long>(i));
   }
   for (size_t i = nest.loops.size(); i-- > first + 1;) {
@@ -97,7 +81,7 @@ void collapse(expr::Context& ctx, Nest& nest, size_t first) {
     Dim v = ctx.index_symbol("i", extent);
     // Every offset is b * (outer * extent(inner) + inner) + rest: putting 0 for the outer and v for the inner loop is the
     // merge.
-    rewrite(nest, {{outer.var, ctx.constant(0)}, {inner.var, v}});
+    substitute(nest, {{outer.var, ctx.constant(0)}, {inner.var, v}});
     nest.loops[i - 1] = {*v.as_symbol(), extent};
     nest.loops.erase(nest.loops.begin() + static_cast<long>(i));
   }
@@ -184,10 +168,10 @@ loop::StmtPtr make_halving_tail(expr::Context& ctx, Dim begin, Dim rest, int64_t
                                 const std::function<loop::StmtPtr(Dim)>& body) {
   std::vector<loop::StmtPtr> parts;
   for (int64_t width = lanes / 2; width > 0; width /= 2) {
-    const Dim left = mod(rest, 2 * width), j = ctx.index_symbol("l", ctx.constant(width));
-    const loop::StmtPtr part = loop::make_for(*j.as_symbol(), ctx.constant(width), loop::ForKind::Vector,
-                                              body(begin + floordiv(rest, 2 * width) * (2 * width) + j));
-    parts.push_back(loop::make_if(expr::less_equal(ctx.constant(width), left), part));
+    const Dim done = begin + floordiv(rest, 2 * width) * (2 * width), left = mod(rest, 2 * width);
+    auto part = [&](Dim l) { return body(done + l); };
+    parts.push_back(loop::make_if(expr::less_equal(ctx.constant(width), left),
+                                  loop::make_for(ctx, "l", width, loop::ForKind::Vector, part)));
   }
   return loop::make_block(std::move(parts));
 }
@@ -198,11 +182,10 @@ loop::StmtPtr make_vector_loop(expr::Context& ctx, Dim extent, int64_t lanes, co
                                Tail tail_kind) {
   std::vector<loop::StmtPtr> parts;
   Dim whole = floordiv(extent, lanes);
-  if (!whole.is_const(0)) {
-    Dim i = ctx.index_symbol("v", whole), j = ctx.index_symbol("l", ctx.constant(lanes));
-    loop::StmtPtr inner = loop::make_for(*j.as_symbol(), ctx.constant(lanes), loop::ForKind::Vector, body(i * lanes + j));
-    parts.push_back(loop::make_for(*i.as_symbol(), whole, loop::ForKind::Serial, inner));
-  }
+  if (!whole.is_const(0))
+    parts.push_back(loop::make_for(ctx, "v", whole, loop::ForKind::Serial, [&](Dim i) {
+      return loop::make_for(ctx, "l", lanes, loop::ForKind::Vector, [&](Dim j) { return body(i * lanes + j); });
+    }));
   Dim rest = mod(extent, lanes);
   if (tail_kind == Tail::Halving && !rest.is_const()) {
     parts.push_back(make_halving_tail(ctx, whole * lanes, rest, lanes, body));
@@ -210,10 +193,10 @@ loop::StmtPtr make_vector_loop(expr::Context& ctx, Dim extent, int64_t lanes, co
     // A rest that is known gets a vector of its own size.
     int64_t width = lanes;
     while (rest.is_const() && width / 2 >= rest.const_value()) width /= 2;
-    Dim j = ctx.index_symbol("l", ctx.constant(width));
-    loop::StmtPtr last = body(whole * lanes + j);
-    if (!rest.is_const(width)) last = loop::make_if(expr::less(j, rest), last);
-    loop::StmtPtr tail = loop::make_for(*j.as_symbol(), ctx.constant(width), loop::ForKind::Vector, last);
+    const loop::StmtPtr tail = loop::make_for(ctx, "l", width, loop::ForKind::Vector, [&](Dim j) {
+      const loop::StmtPtr last = body(whole * lanes + j);
+      return rest.is_const(width) ? last : loop::make_if(expr::less(j, rest), last);
+    });
     parts.push_back(rest.is_const() ? tail : loop::make_if(expr::less(ctx.constant(0), rest), tail));
   }
   return loop::make_block(std::move(parts));

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "loop/loop.h"
+#include "loop/build.h"
 #include "target/target.h"
 #include "te/cost.h"
 #include "te/te.h"
@@ -17,8 +17,8 @@ using expr::Dim;
 using expr::Scalar;
 using expr::SymbolId;
 
-// Row-major strides of a shape, and the linear offset of an index.
-std::vector<Dim> row_major(expr::Context& ctx, const std::vector<Dim>& shape);
+using loop::row_major;
+// The linear offset of an index.
 Dim flat_offset(expr::Context& ctx, const std::vector<Dim>& shape, const std::vector<Dim>& index);
 // Each Load of `s` (those inside gathered indices too) with its index made linear by the shape that `shapes` gives for its
 // tensor.
@@ -36,11 +36,14 @@ struct Nest {
   std::vector<Scalar> scalars;  // flat
   std::vector<Dim> offsets;     // flat
 };
+void substitute(Nest& nest, const expr::DimMap& map);
 // Drops loops of extent 1 and merges neighbouring loops (i, j) -> v where every offset that uses them is c * (i * extent(j)
 // + j). Loops from `first` on only. The meaning is unchanged: scalars and offsets are rewritten over the new variables.
 void collapse(expr::Context& ctx, Nest& nest, size_t first = 0);
 // The linear coefficient of `var` in an offset: 0 when it does not occur, nothing when the offset is not affine in it.
 std::optional<Dim> stride_in(expr::Context& ctx, Dim offset, SymbolId var);
+// Whether an index that uses `var` is a value, outside of load offsets (an Iota, a guard).
+bool uses_as_value(Scalar s, SymbolId var);
 // Every flat offset of the nest: the index of each load, and the stores'.
 std::vector<Dim> all_offsets(const Nest& nest);
 

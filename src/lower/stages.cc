@@ -19,8 +19,7 @@ Scalar inline_loads(Scalar s, const std::map<expr::TensorId, const Stage*>& inli
 }
 
 Dim inline_loads(Dim d, const std::map<expr::TensorId, const Stage*>& inlined) {
-  Scalar s = inline_loads(expr::make_index(d), inlined);
-  return s->kind == expr::ScalarKind::Index ? s->index[0] : expr::value(s);
+  return expr::value(inline_loads(expr::make_index(d), inlined));
 }
 
 // The stage reads `t` once an element: the same number of iterations, each at another position of `t`.
@@ -253,13 +252,7 @@ bool is_arg(te::Combiner c) {
 Scalar finish_value(const te::TensorDef& t, Scalar accumulated) { return expr::make_cast(t.dtype, accumulated); }
 
 loop::Buffer make_local(expr::Context& ctx, const std::string& name, DType t, int64_t elements) {
-  loop::Buffer b;
-  b.id = ctx.fresh_tensor();
-  b.name = name;
-  b.dtype = t;
-  b.shape = {ctx.constant(elements)};
-  b.scope = loop::Scope::Local;
-  return b;
+  return loop::make_buffer(ctx, name, t, {ctx.constant(elements)}, loop::Scope::Local);
 }
 
 namespace {

@@ -135,7 +135,7 @@ Result<LoweredNode> with_problem(const graph::Function& f, const graph::Node& no
   te::Builder builder(ctx);
   const ops::Defined d = TRY(ops::define(f, node, builder));
   Problem p{ctx, builder, target, options, f, node, d.inputs, d.outputs, {}, {}, symbol_name(node), node.loc};
-  for (graph::ValueId v : node.inputs) p.constants.push_back(v == graph::kNoValue ? nullptr : constants.by_value[v]);
+  for (graph::ValueId v : node.inputs) p.constants.push_back(v == graph::kNoValue ? nullptr : constants[v]);
   return lower(p, d);
 }
 

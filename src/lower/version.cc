@@ -1,5 +1,7 @@
 #include "lower/version.h"
 
+#include "expr/parts.h"
+
 namespace pliant::lower {
 
 void restrict_to(expr::Context& ctx, LoweredKernel& k, const Predicate& when) {
@@ -15,12 +17,9 @@ void restrict_to(expr::Context& ctx, LoweredKernel& k, const Predicate& when) {
 }
 
 expr::Scalar condition_of(const Predicate& when) {
-  expr::Scalar all;
-  for (const auto& [left, right] : when) {
-    const expr::Scalar term = expr::less_equal(left, right);
-    all = all ? expr::logical_and(all, term) : term;
-  }
-  return all;
+  std::vector<expr::Scalar> terms;
+  for (const auto& [left, right] : when) terms.push_back(expr::less_equal(left, right));
+  return expr::conjunction(terms);
 }
 
 std::string print(const Predicate& when) {

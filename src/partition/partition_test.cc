@@ -193,7 +193,6 @@ TEST(LowerKernel, RefusesAnotherBackEnd) {
 }
 )");
   lower::ConstantValues constants;
-  constants.by_value.resize(m.main().values.size());
   const auto low = lower::lower_kernel(m.main(), m.main().nodes[0], constants, *m.ctx, target::native_target(), {});
   ASSERT_FALSE(low.ok());
   EXPECT_NE(low.error().text().find("there is no back end \"fpga\""), std::string::npos) << low.error().text();

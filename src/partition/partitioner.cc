@@ -21,7 +21,6 @@ Partitioner::Partitioner(const graph::Function& f, expr::Context& ctx, const tar
       lowered_(lowered),
       b_(graph::FunctionBuilder::rewriting(f)),
       uses_(f.values.size(), 0) {
-  constants_.by_value.resize(f.values.size());
   auto count = [&](const std::vector<ValueId>& values) {
     for (ValueId v : values)
       if (v != kNoValue) ++uses_[v];
@@ -101,12 +100,12 @@ Status Partitioner::add_region(std::shared_ptr<const graph::Region>& region) {
 }
 
 void Partitioner::learn_constant(const Node& n) {
-  if (n.outputs.size() != 1 || constants_.by_value[n.outputs[0]]) return;
+  if (n.outputs.size() != 1 || constants_[n.outputs[0]]) return;
   if (n.op == "core.const") {
-    constants_.by_value[n.outputs[0]] = n.attrs.constant("value");
+    constants_.set(n.outputs[0], n.attrs.constant("value"));
     constant_nodes_[n.outputs[0]] = &n;
-  } else if (auto view = lower::view_of(n, f_, ctx_); view && view->is_whole() && constants_.by_value[n.inputs[0]]) {
-    constants_.by_value[n.outputs[0]] = lower::with_shape(constants_.by_value[n.inputs[0]], f_.tensor_type(n.outputs[0]));
+  } else if (auto view = lower::view_of(n, f_, ctx_); view && view->is_whole() && constants_[n.inputs[0]]) {
+    constants_.set(n.outputs[0], lower::with_shape(constants_[n.inputs[0]], f_.tensor_type(n.outputs[0])));
   }
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "expr/atoms.h"
+#include "expr/parts.h"
 
 namespace pliant::schedule {
 

@@ -14,9 +14,7 @@ using loop::StoreKind;
 Dim Emitter::flat_index(const loop::Buffer& b, const std::vector<Dim>& index) {
   const std::vector<Dim> strides = loop::strides_of(b, ctx_);
   PLIANT_CHECK(index.size() == strides.size()) << "buffer " << b.name << " has rank " << strides.size();
-  Dim flat = ctx_.constant(0);
-  for (size_t i = 0; i < index.size(); ++i) flat = flat + index[i] * strides[i];
-  return flat;
+  return loop::offset_of(ctx_, strides, index);
 }
 
 bool Emitter::proves_in_bounds(const loop::Buffer& b, const std::vector<Dim>& index) {

@@ -1,31 +1,17 @@
 // Statements other than loops.
 #include "codegen/legalize/legalize.h"
 #include "codegen/llvm/emitter.h"
+#include "expr/parts.h"
 #include "loop/walk.h"
 
 namespace pliant::codegen {
 
-using expr::BinaryOp;
 using expr::Dim;
 using expr::Scalar;
-using expr::ScalarKind;
 using llvm::Value;
 using loop::Stmt;
 using loop::StmtKind;
 using loop::StmtPtr;
-
-namespace {
-
-void split_conjuncts(Scalar cond, std::vector<Scalar>& out) {
-  if (cond->kind == ScalarKind::Binary && cond->binary() == BinaryOp::And) {
-    split_conjuncts(cond->args[0], out);
-    split_conjuncts(cond->args[1], out);
-  } else {
-    out.push_back(cond);
-  }
-}
-
-}  // namespace
 
 void Emitter::bind(expr::SymbolId var, Value* v, const std::function<void()>& body) {
   auto it = env_.find(var);
@@ -117,9 +103,7 @@ void Emitter::emit_under_mask(const StmtPtr& body, Value* mask) {
 }
 
 void Emitter::emit_masked_if(const Stmt& s) {
-  std::vector<Scalar> conjuncts;
-  split_conjuncts(s.value, conjuncts);
-  Conditions c = emit_conditions(conjuncts);
+  Conditions c = emit_conditions(expr::conjuncts_of(s.value));
   const StmtPtr then = s.body[0];
   const StmtPtr otherwise = s.body.size() > 1 ? s.body[1] : nullptr;
   if (!c.mask) return emit_branch(c.uniform, [&] { emit(then); }, otherwise);

@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "expr/atoms.h"
+#include "expr/parts.h"
 #include "expr/interner.h"
 
 namespace pliant::expr {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "loop/build.h"
 #include "loop/walk.h"
 
 namespace pliant::loop {
@@ -25,10 +26,7 @@ class Flattening {
     b.strides.clear();
   }
   std::vector<Dim> flat(BufferId b, const std::vector<Dim>& index) const {
-    const std::vector<Dim>& strides = strides_.at(b);
-    Dim at = ctx_.constant(0);
-    for (size_t k = 0; k < index.size(); ++k) at = at + index[k] * strides[k];
-    return {at};
+    return {offset_of(ctx_, strides_.at(b), index)};
   }
 
  private:

@@ -1,3 +1,4 @@
+#include "expr/parts.h"
 #include "loop/pass/pass.h"
 #include "loop/walk.h"
 
@@ -6,21 +7,6 @@ namespace {
 
 using expr::BinaryOp;
 using expr::ScalarKind;
-
-void split_conjuncts(Scalar cond, std::vector<Scalar>& out) {
-  if (cond->kind == ScalarKind::Binary && cond->binary() == BinaryOp::And) {
-    split_conjuncts(cond->args[0], out);
-    split_conjuncts(cond->args[1], out);
-  } else {
-    out.push_back(cond);
-  }
-}
-
-Scalar conjunction(const std::vector<Scalar>& conditions) {
-  Scalar out;
-  for (Scalar c : conditions) out = out ? expr::logical_and(out, c) : c;
-  return out;
-}
 
 class Masker {
  public:
@@ -39,17 +25,16 @@ class Masker {
  private:
   StmtPtr conditional(const StmtPtr& s, const Stmt& lanes, bool masked) {
     if (s->value->kind == ScalarKind::Const && s->value->bits != 0) return run(s->body[0], &lanes, masked);
-    std::vector<Scalar> conjuncts, uniform, varying;
-    split_conjuncts(s->value, conjuncts);
-    for (Scalar c : conjuncts) (expr::uses_symbol(c, lanes.var) ? varying : uniform).push_back(c);
+    std::vector<Scalar> uniform, varying;
+    for (Scalar c : expr::conjuncts_of(s->value)) (expr::uses_symbol(c, lanes.var) ? varying : uniform).push_back(c);
     const bool has_else = s->body.size() > 1;
     Scalar all = masked || has_else || varying.empty() ? Scalar() : for_all_lanes(varying, lanes);
     if (all && all->kind == ScalarKind::Const && all->bits == 0) all = {};
     if (all) {
       StmtPtr out = run(s->body[0], &lanes, false);
       if (all->kind != ScalarKind::Const)
-        out = make_if(all, out, make_if(conjunction(varying), run(s->body[0], &lanes, true)));
-      return uniform.empty() ? out : make_if(conjunction(uniform), out);
+        out = make_if(all, out, make_if(expr::conjunction(varying), run(s->body[0], &lanes, true)));
+      return uniform.empty() ? out : make_if(expr::conjunction(uniform), out);
     }
     const bool lanes_differ = masked || !varying.empty();
     std::vector<StmtPtr> body{run(s->body[0], &lanes, lanes_differ)};
@@ -61,9 +46,7 @@ class Masker {
   bool is_rest_of(const Stmt& s, const Stmt& lanes) {
     const Stmt& rest = *s.body[1];
     if (rest.kind != StmtKind::If || rest.body.size() > 1) return false;
-    std::vector<Scalar> conjuncts;
-    split_conjuncts(rest.value, conjuncts);
-    return for_all_lanes(conjuncts, lanes) == s.value;
+    return for_all_lanes(expr::conjuncts_of(rest.value), lanes) == s.value;
   }
 
   // The condition under which every lane passes, where each of `conditions` compares Dims whose difference grows or falls
@@ -83,7 +66,7 @@ class Masker {
       out.push_back(expr::make_binary(c->binary(), expr::make_index(expr::substitute(x, at)),
                                       expr::make_index(expr::substitute(y, at))));
     }
-    return conjunction(out);
+    return expr::conjunction(out);
   }
 
   expr::Context& ctx_;

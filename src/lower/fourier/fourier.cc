@@ -54,21 +54,12 @@ std::optional<FourierSum> match(const Problem& p, const StageList& list, size_t 
 }  // namespace
 
 std::optional<FourierSum> find_fourier(const Problem& p, const StageList& list) {
-  for (const Stage& s : list.stages)
-    if (s.tensor->kind == te::Kind::Scatter || s.tensor->kind == te::Kind::Scan) return std::nullopt;
-  for (size_t i = list.stages.size(); i-- > 0;)
-    if (list.stages[i].tensor->kind == te::Kind::Reduce) return match(p, list, i);
-  return std::nullopt;
+  const auto root = last_reduction(p.ctx, list);
+  return root ? match(p, list, *root) : std::nullopt;
 }
 
 loop::Buffer FourierLowering::make_scratch() const {
-  loop::Buffer b;
-  b.id = ctx_.fresh_tensor();
-  b.name = "z";
-  b.dtype = sum_.work;
-  b.shape = {most() * 4};
-  b.scope = loop::Scope::Scratch;
-  return b;
+  return loop::make_buffer(ctx_, "z", sum_.work, {most() * 4}, loop::Scope::Scratch);
 }
 
 LoweredKernel FourierLowering::plan_kernel() {

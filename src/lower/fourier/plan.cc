@@ -218,18 +218,12 @@ StmtPtr with_plan(expr::Context& ctx, loop::BufferId memory, const std::function
                                        "threes", "fours", "twos",      "last",  "packed"};
   static const int64_t kLeast[] = {1, 1, 0, 1, 0, 0, 0, 0, 0, 1, 1};
   FourierPlan plan;
+  loop::Lets lets(ctx);
   for (size_t i = 0; i < kPlanFields; ++i) {
-    expr::SymbolInfo info;
-    info.name = kNames[i];
-    info.lo = kLeast[i];
-    plan.fields.push_back(ctx.symbol(std::move(info)));
+    const Scalar field = expr::make_load(ctx, memory, DType::I64, {ctx.constant(static_cast<int64_t>(i))});
+    plan.fields.push_back(lets.add(kNames[i], expr::value(field), kLeast[i]));
   }
-  StmtPtr out = body(plan);
-  for (size_t i = kPlanFields; i-- > 0;) {
-    const Dim at = ctx.constant(static_cast<int64_t>(i));
-    out = loop::make_let(*plan.fields[i].as_symbol(), expr::value(expr::make_load(ctx, memory, DType::I64, {at})), out);
-  }
-  return out;
+  return lets.around(body(plan));
 }
 
 // A convolution has fewer than 3 * length points: three quarters of a power of two, or the power where those are too few.
@@ -263,17 +257,14 @@ TableGrid make_tables(expr::Context& ctx, const target::Target& target, DType t,
   const int64_t lanes = target.vector_bytes / byte_size(DType::F64);
   auto number = [](Dim d) { return expr::make_cast(DType::F64, expr::make_index(d)); };
   auto fill = [&](Dim first, Dim plane, const std::function<Scalar(Dim)>& turns) {
-    const Dim count = expr::max(ctx.constant(0), expr::min(ctx.constant(kChunk), plane - begin));
-    expr::SymbolInfo info;
-    info.name = "count";
-    const Dim known = ctx.symbol(std::move(info));
-    StmtPtr loop = make_vector_loop(ctx, known, lanes, [&](Dim i) {
+    loop::Lets lets(ctx);
+    const Dim count = lets.add("count", expr::max(ctx.constant(0), expr::min(ctx.constant(kChunk), plane - begin)));
+    return lets.around(make_vector_loop(ctx, count, lanes, [&](Dim i) {
       const Dim at = begin + i;
       const Scalar value = turns(at);
       return loop::make_block({loop::make_store(tables, {first + at}, turned(value, t, false)),
                                loop::make_store(tables, {first + plane + at}, turned(value, t, true))});
-    });
-    return loop::make_let(*known.as_symbol(), count, loop);
+    }));
   };
   StmtPtr body = with([&](const FourierPlan& p) {
     const Dim size = p[PlanField::Size], length = p[PlanField::Length];
@@ -295,8 +286,7 @@ graph::ConstantPtr constant_tables(const FourierPlan& plan, DType t) {
                                                       : pairs   ? plan.chirp()
                                                                 : plan.halves())
                                                          .const_value()});
-  std::byte* memory = bytes;
-  auto put = [&](int64_t at, double v) {
+  auto put = [t, memory = bytes](int64_t at, double v) {
     const float narrow = static_cast<float>(v);
     if (t == DType::F64) std::memcpy(memory + at * 8, &v, 8);
     if (t != DType::F64) std::memcpy(memory + at * 4, &narrow, 4);

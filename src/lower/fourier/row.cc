@@ -73,9 +73,9 @@ StmtPtr FourierLowering::transform(const FourierSteps& s, const FourierPlan& pla
     });
   });
   if (state) multiplied = loop::make_block({multiplied, s.start(*state, ctx_.constant(1))});
-  const Dim pass = ctx_.index_symbol("pass", passes);
-  StmtPtr one = loop::make_block({loop::make_if(expr::equal(pass, ctx_.constant(0)), loaded, multiplied), s.rest(state)});
-  StmtPtr all = loop::make_for(*pass.as_symbol(), passes, ForKind::Serial, one);
+  StmtPtr all = loop::make_for(ctx_, "pass", passes, ForKind::Serial, [&](Dim pass) {
+    return loop::make_block({loop::make_if(expr::equal(pass, ctx_.constant(0)), loaded, multiplied), s.rest(state)});
+  });
   StmtPtr turned_back = s.with_result(state, [&](Dim half) {
     return s.over(length, [&](Dim n) {
       return s.move(conj(s.at(half, n)) * s.table(plan.chirp(), length, n), [&](Complex v) { return s.put(half, n, v); });
@@ -100,14 +100,8 @@ bool FourierLowering::parts_are_neighbours() const {
   Nest nest;
   nest.scalars = values_;
   nest.offsets = offsets_;
-  for (Scalar s : values_) {
-    bool as_value = false;
-    for_each_scalar(s, [&](Scalar x) {
-      as_value = as_value || (x->kind == expr::ScalarKind::Index &&
-                              (expr::uses_symbol(x, sum_.bin) || expr::uses_symbol(x, *sum_.part)));
-    });
-    if (as_value) return false;
-  }
+  for (Scalar s : values_)
+    if (uses_as_value(s, sum_.bin) || uses_as_value(s, *sum_.part)) return false;
   for (Dim d : all_offsets(nest)) {
     auto bin = stride_in(ctx_, d, sum_.bin), part = stride_in(ctx_, d, *sum_.part);
     if (!bin || !part) return false;
@@ -130,14 +124,14 @@ StmtPtr FourierLowering::store_pairs(Dim first, const std::vector<Dim>& offsets,
     fill.push_back(loop::make_store(apart.id, {l + lanes}, part_of(v[k], 1)));
     buffers.push_back(apart);
   }
-  seq.push_back(loop::make_for(*l.as_symbol(), ctx_.constant(lanes), ForKind::Vector, loop::make_block(std::move(fill))));
+  seq.push_back(loop::make_for(l, ctx_.constant(lanes), ForKind::Vector, loop::make_block(std::move(fill))));
   for (size_t k = 0; k < offsets.size(); ++k) {
-    const Dim u = ctx_.index_symbol("u", ctx_.constant(both));
-    const Scalar v = expr::make_load(ctx_, buffers[k].id, sum_.work, {interleaved(u, 2, lanes)});
-    StmtPtr store = store_at({{sum_.bin, first + offsets[k]}, {*sum_.part, u}}, v);
-    seq.push_back(loop::make_for(*u.as_symbol(), ctx_.constant(both), ForKind::Vector, store));
+    seq.push_back(loop::make_for(ctx_, "u", both, ForKind::Vector, [&](Dim u) {
+      const Scalar part = expr::make_load(ctx_, buffers[k].id, sum_.work, {interleaved(u, 2, lanes)});
+      return store_at({{sum_.bin, first + offsets[k]}, {*sum_.part, u}}, part);
+    }));
   }
-  return declare(buffers, loop::make_block(std::move(seq)));
+  return loop::make_allocs(buffers, loop::make_block(std::move(seq)));
 }
 
 StmtPtr FourierLowering::store_bins(Dim begin, Dim count, const std::vector<Dim>& offsets, const FourierSteps& s,

@@ -82,18 +82,12 @@ std::vector<Complex> transformed(const std::vector<Complex>& x) {
   }
 }
 
-StmtPtr vectors_again(expr::Context& ctx, Dim count, int64_t lanes, const std::function<StmtPtr(Dim)>& body) {
-  const Dim vectors = expr::ceildiv(count, lanes), v = ctx.index_symbol("v", vectors);
-  StmtPtr one;
-  if (expr::mod(count, lanes).is_const(0)) {
-    one = body(v * lanes);
-  } else {
-    expr::SymbolInfo info;
-    info.name = "start";
-    const Dim start = ctx.symbol(std::move(info));
-    one = loop::make_let(*start.as_symbol(), expr::min(v * lanes, count - lanes), body(start));
-  }
-  return loop::make_for(*v.as_symbol(), vectors, ForKind::Serial, one);
+StmtPtr vectors_again(expr::Context& ctx, Dim count, int64_t lanes, const loop::MakeBody& body) {
+  return loop::make_for(ctx, "v", expr::ceildiv(count, lanes), ForKind::Serial, [&](Dim v) {
+    if (expr::mod(count, lanes).is_const(0)) return body(v * lanes);
+    loop::Lets lets(ctx);
+    return lets.around(body(lets.add("start", expr::min(v * lanes, count - lanes))));
+  });
 }
 
 }  // namespace
@@ -119,20 +113,20 @@ Complex FourierSteps::table(Dim first, Dim plane, Dim element) const {
 
 StmtPtr FourierSteps::meet_pages() const {
   const int64_t elements = machine::kHugePage / byte_size(work_);
-  const Dim pages = expr::floordiv(plan(PlanField::Size) * 4, elements), page = ctx_.index_symbol("page", pages);
+  const Dim pages = expr::floordiv(plan(PlanField::Size) * 4, elements);
   if (pages.is_const(0)) return loop::make_block({});
-  return loop::make_for(*page.as_symbol(), pages, ForKind::Serial,
-                        loop::make_store(z_, {page * elements}, real_constant(ctx_, work_, 0)));
+  return loop::make_for(ctx_, "page", pages, ForKind::Serial, [&](Dim page) {
+    return loop::make_store(z_, {page * elements}, real_constant(ctx_, work_, 0));
+  });
 }
 
-StmtPtr FourierSteps::over(Dim count, const std::function<StmtPtr(Dim)>& body) const {
+StmtPtr FourierSteps::over(Dim count, const loop::MakeBody& body) const {
   return make_vector_loop(ctx_, count, lanes_, body);
 }
 
-StmtPtr FourierSteps::over_again(Dim count, bool short_vectors, const std::function<StmtPtr(Dim)>& body) const {
+StmtPtr FourierSteps::over_again(Dim count, bool short_vectors, const loop::MakeBody& body) const {
   auto vector = [&](Dim start, int64_t lanes) {
-    const Dim l = ctx_.index_symbol("l", ctx_.constant(lanes));
-    return loop::make_for(*l.as_symbol(), ctx_.constant(lanes), ForKind::Vector, body(start + l));
+    return loop::make_for(ctx_, "l", lanes, ForKind::Vector, [&](Dim l) { return body(start + l); });
   };
   constexpr int64_t kShort = 4;
   StmtPtr all = over_vectors(count, vector, body);
@@ -144,11 +138,8 @@ StmtPtr FourierSteps::over_again(Dim count, bool short_vectors, const std::funct
 }
 
 StmtPtr FourierSteps::over_vectors(Dim count, const std::function<StmtPtr(Dim, int64_t)>& vector,
-                                   const std::function<StmtPtr(Dim)>& element) const {
-  auto single = [&] {
-    const Dim i = ctx_.index_symbol("i", count);
-    return loop::make_for(*i.as_symbol(), count, ForKind::Serial, element(i));
-  };
+                                   const loop::MakeBody& element) const {
+  auto single = [&] { return loop::make_for(ctx_, "i", count, ForKind::Serial, element); };
   auto vectors = [&](int64_t lanes) {
     return vectors_again(ctx_, count, lanes, [&](Dim start) { return vector(start, lanes); });
   };
@@ -198,30 +189,24 @@ StmtPtr FourierSteps::first(const std::function<Complex(Dim)>& point) const {
 }
 
 StmtPtr FourierSteps::wide(int64_t radix, Dim done, Dim half, Dim apart) const {
-  const Dim p = ctx_.index_symbol("p", done), size = plan(PlanField::Size);
-  StmtPtr group = over_again(apart, true, [&](Dim q) {
-    return butterfly(
-        radix,
-        [&](int64_t k) {
-          const Complex x = at(half, q + apart * (p * radix + k));
-          return k == 0 ? x : x * table(plan_.twiddles(), size, p * apart * k);
-        },
-        [&](int64_t j, Complex y) { return put(1 - half, q + apart * (p + done * j), y); });
+  return loop::make_for(ctx_, "p", done, ForKind::Serial, [&](Dim p) {
+    return over_again(apart, true, [&](Dim q) { return step_at(radix, done, half, apart, p, q); });
   });
-  return loop::make_for(*p.as_symbol(), done, ForKind::Serial, group);
+}
+
+StmtPtr FourierSteps::step_at(int64_t radix, Dim done, Dim half, Dim apart, Dim p, Dim q) const {
+  return butterfly(
+      radix,
+      [&](int64_t k) {
+        const Complex x = at(half, q + apart * (p * radix + k));
+        return k == 0 ? x : x * table(plan_.twiddles(), plan(PlanField::Size), p * apart * k);
+      },
+      [&](int64_t j, Complex y) { return put(1 - half, q + apart * (p + done * j), y); });
 }
 
 StmtPtr FourierSteps::last(int64_t radix, Dim done, Dim half) const {
-  const Dim size = plan(PlanField::Size);
-  return over_again(done, false, [&](Dim p) {
-    return butterfly(
-        radix,
-        [&](int64_t k) {
-          const Complex x = at(half, p * radix + k);
-          return k == 0 ? x : x * table(plan_.twiddles(), size, p * k);
-        },
-        [&](int64_t j, Complex y) { return put(1 - half, p + done * j, y); });
-  });
+  const Dim zero = ctx_.constant(0), one = ctx_.constant(1);
+  return over_again(done, false, [&](Dim p) { return step_at(radix, done, half, one, p, zero); });
 }
 
 StmtPtr FourierSteps::known_rest() const {
@@ -248,44 +233,31 @@ StmtPtr FourierSteps::start(loop::BufferId state, Dim done) const {
 StmtPtr FourierSteps::rest(const std::optional<loop::BufferId>& state) const {
   if (!state) return known_rest();
   auto field = [&](int64_t at) { return expr::value(expr::make_load(ctx_, *state, DType::I64, {ctx_.constant(at)})); };
-  auto symbol = [&](const char* name, int64_t least, int64_t most) {
-    expr::SymbolInfo info;
-    info.name = name;
-    info.lo = least;
-    info.hi = most;
-    return ctx_.symbol(std::move(info));
-  };
   auto step = [&](int64_t radix, bool is_last) {
-    const Dim done = symbol("done", 1, expr::kNoLimit), half = symbol("half", 0, 1),
-              apart = symbol("apart", 1, expr::kNoLimit);
+    loop::Lets lets(ctx_);
+    const Dim done = lets.add("done", field(0), 1), half = lets.add("half", field(1), 0, 1);
+    auto apart = [&] { return lets.add("apart", expr::floordiv(plan(PlanField::Size), done * radix), 1); };
     auto set = [&](int64_t at, Dim v) { return loop::make_store(*state, {ctx_.constant(at)}, expr::make_index(v)); };
-    StmtPtr work = is_last ? last(radix, done, half) : wide(radix, done, half, apart);
-    work = loop::make_block({work, set(0, done * radix), set(1, 1 - half)});
-    if (!is_last) work = loop::make_let(*apart.as_symbol(), expr::floordiv(plan(PlanField::Size), done * radix), work);
-    return loop::make_let(*done.as_symbol(), field(0), loop::make_let(*half.as_symbol(), field(1), work));
+    const StmtPtr work = is_last ? last(radix, done, half) : wide(radix, done, half, apart());
+    return lets.around(loop::make_block({work, set(0, done * radix), set(1, 1 - half)}));
   };
   std::vector<StmtPtr> seq;
-  for (const CountedRadix& c : counted_radices()) {
-    const Dim count = plan(c.field), i = ctx_.index_symbol("step", count);
-    seq.push_back(loop::make_for(*i.as_symbol(), count, ForKind::Serial, step(c.radix, false)));
-  }
+  for (const CountedRadix& c : counted_radices())
+    seq.push_back(loop::make_for(ctx_, "step", plan(c.field), ForKind::Serial, [&](Dim) { return step(c.radix, false); }));
   for (int64_t r : last_radices())
     seq.push_back(loop::make_if(expr::equal(plan(PlanField::Last), ctx_.constant(r)), step(r, true)));
   return loop::make_block(std::move(seq));
 }
 
-StmtPtr FourierSteps::with_result(const std::optional<loop::BufferId>& state, const std::function<StmtPtr(Dim)>& use) const {
+StmtPtr FourierSteps::with_result(const std::optional<loop::BufferId>& state, const loop::MakeBody& use) const {
   if (!state) {
     int64_t steps = plan(PlanField::Last).is_const(1) ? 0 : 1;
     for (const CountedRadix& c : counted_radices()) steps += plan(c.field).const_value();
     return use(ctx_.constant(steps % 2));
   }
-  expr::SymbolInfo info;
-  info.name = "half";
-  info.hi = 1;
-  const Dim half = ctx_.symbol(std::move(info));
+  loop::Lets lets(ctx_);
   const Scalar known = expr::make_load(ctx_, *state, DType::I64, {ctx_.constant(1)});
-  return loop::make_let(*half.as_symbol(), expr::value(known), use(half));
+  return lets.around(use(lets.add("half", expr::value(known), 0, 1)));
 }
 
 }  // namespace pliant::lower

@@ -33,17 +33,17 @@ class FourierSteps {
   // All others. The result lies in the half that `use` gets; with `state`, two i64 in registers, that is known in the run.
   loop::StmtPtr rest(const std::optional<loop::BufferId>& state) const;
   // The half in which the result lies.
-  loop::StmtPtr with_result(const std::optional<loop::BufferId>& state, const std::function<loop::StmtPtr(Dim)>& use) const;
+  loop::StmtPtr with_result(const std::optional<loop::BufferId>& state, const loop::MakeBody& use) const;
   // Before `rest` where half 0 was filled by other means.
   loop::StmtPtr start(loop::BufferId state, Dim done) const;
   bool is_known() const { return plan_[PlanField::Size].is_const(); }
-  loop::StmtPtr over(Dim count, const std::function<loop::StmtPtr(Dim)>& body) const;
+  loop::StmtPtr over(Dim count, const loop::MakeBody& body) const;
   // Where doing an element twice does no harm: the last vector reaches back over what is done. `short_vectors`: counts below
   // a vector are usual.
-  loop::StmtPtr over_again(Dim count, bool short_vectors, const std::function<loop::StmtPtr(Dim)>& body) const;
+  loop::StmtPtr over_again(Dim count, bool short_vectors, const loop::MakeBody& body) const;
   // Likewise, a vector from `start` on at a time; single elements where there is none.
   loop::StmtPtr over_vectors(Dim count, const std::function<loop::StmtPtr(Dim start, int64_t lanes)>& vector,
-                             const std::function<loop::StmtPtr(Dim)>& element) const;
+                             const loop::MakeBody& element) const;
   // One value, read before any part of it is written.
   loop::StmtPtr move(Complex from, const std::function<loop::StmtPtr(Complex)>& to) const;
 
@@ -55,6 +55,8 @@ class FourierSteps {
   // A step where elements that stand side by side do the same, and the last one, where they do not.
   loop::StmtPtr wide(int64_t radix, Dim done, Dim half, Dim apart) const;
   loop::StmtPtr last(int64_t radix, Dim done, Dim half) const;
+  // Both at element q + apart * p.
+  loop::StmtPtr step_at(int64_t radix, Dim done, Dim half, Dim apart, Dim p, Dim q) const;
   loop::StmtPtr known_rest() const;
 
   expr::Context& ctx_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "expr/parts.h"
 #include "loop/walk.h"
 
 namespace pliant::lower {
@@ -29,12 +30,8 @@ bool is_read(const std::vector<Node>& nodes, ValueId v) {
 
 std::set<loop::BufferId> buffers_read(const StmtPtr& body) {
   std::set<loop::BufferId> read;
-  auto look = [&](Scalar s) {
-    for (Scalar l : expr::loads_of(s)) read.insert(l->tensor);
-  };
   loop::for_each(body, [&](const Stmt& s) {
-    if (s.value) look(s.value);
-    loop::for_each_dim(s, [&](Dim d) { look(expr::make_index(d)); });
+    loop::for_each_load(s, [&](Scalar l) { read.insert(l->tensor); });
     if (s.kind == StmtKind::Store && s.store_kind != loop::StoreKind::Assign) read.insert(s.buffer);
   });
   return read;
@@ -59,9 +56,7 @@ bool add_targets(const StmtPtr& s, const std::map<loop::BufferId, Scalar>& large
 StmtPtr streaming(const StmtPtr& nest, const std::set<loop::BufferId>& targets, expr::Context& ctx) {
   return loop::rewrite(loop::fresh_copy(nest, ctx), [&](const StmtPtr& s) -> StmtPtr {
     if (s->kind != StmtKind::Store || targets.count(s->buffer) == 0) return s;
-    Stmt copy = *s;
-    copy.non_temporal = true;
-    return std::make_shared<const Stmt>(std::move(copy));
+    return loop::changed(s, [](Stmt& c) { c.non_temporal = true; });
   });
 }
 
@@ -69,15 +64,15 @@ StmtPtr with_streams(const StmtPtr& s, const std::map<loop::BufferId, Scalar>& l
   if (s->kind == StmtKind::For && s->for_kind != loop::ForKind::Parallel && repeats) {
     std::set<loop::BufferId> targets;
     if (add_targets(s, large, false, targets) && !targets.empty()) {
-      Scalar all;
-      for (loop::BufferId b : targets) all = all ? expr::make_binary(expr::BinaryOp::And, all, large.at(b)) : large.at(b);
-      return loop::make_if(all, streaming(s, targets, ctx), s);
+      std::vector<Scalar> all;
+      for (loop::BufferId b : targets) all.push_back(large.at(b));
+      return loop::make_if(expr::conjunction(all), streaming(s, targets, ctx), s);
     }
   }
   repeats = repeats || s->kind == StmtKind::While;
   std::vector<StmtPtr> body;
   for (const StmtPtr& child : s->body) body.push_back(with_streams(child, large, repeats, ctx));
-  return body == s->body ? s : loop::with_body(s, std::move(body));
+  return loop::with_body(s, std::move(body));
 }
 
 }  // namespace

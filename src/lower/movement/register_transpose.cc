@@ -99,29 +99,29 @@ Scalar from_moved(Scalar s, DType t) {
   return t == DType::Bool ? expr::make_cast(t, s) : t == s->dtype ? s : expr::make_bitcast(t, s);
 }
 
+StmtPtr for_square(expr::Context& ctx, int64_t n, const std::function<StmtPtr(Dim, Dim)>& body) {
+  return loop::make_for(ctx, "r", n, ForKind::Unroll, [&](Dim row) {
+    return loop::make_for(ctx, "c", n, ForKind::Vector, [&](Dim column) { return body(row, column); });
+  });
+}
+
 RegisterTranspose make_register_transpose(expr::Context& ctx, DType moved, int64_t lanes) {
   RegisterTranspose out;
   const int64_t bits = log2_of(lanes), unit_bits = std::min(bits, log2_of(kUnitBytes / byte_size(moved)));
   out.buffers.push_back(make_local(ctx, "block", moved, lanes * lanes));
   for (const Round& round : rounds_of(bits, unit_bits)) {
     const loop::Buffer from = out.buffers.back(), to = make_local(ctx, "block", moved, lanes * lanes);
-    Dim r = ctx.index_symbol("r", ctx.constant(lanes)), c = ctx.index_symbol("c", ctx.constant(lanes));
-    Dim at = ctx.constant(0);
-    for (int64_t b = 0; b < bits; ++b) {
-      at = at + bit_of(r, b) * (int64_t{1} << round.row[static_cast<size_t>(b)]);
-      at = at + bit_of(c, b) * (int64_t{1} << round.column[static_cast<size_t>(b)]);
-    }
-    StmtPtr store = loop::make_store(to.id, {r * lanes + c}, expr::make_load(ctx, from.id, moved, {at}));
-    StmtPtr row = loop::make_for(*c.as_symbol(), ctx.constant(lanes), ForKind::Vector, store);
-    out.steps.push_back(loop::make_for(*r.as_symbol(), ctx.constant(lanes), ForKind::Unroll, row));
+    out.steps.push_back(for_square(ctx, lanes, [&](Dim r, Dim c) {
+      Dim at = ctx.constant(0);
+      for (int64_t b = 0; b < bits; ++b) {
+        at = at + bit_of(r, b) * (int64_t{1} << round.row[static_cast<size_t>(b)]);
+        at = at + bit_of(c, b) * (int64_t{1} << round.column[static_cast<size_t>(b)]);
+      }
+      return loop::make_store(to.id, {r * lanes + c}, expr::make_load(ctx, from.id, moved, {at}));
+    }));
     out.buffers.push_back(to);
   }
   return out;
-}
-
-StmtPtr declare(const std::vector<loop::Buffer>& buffers, StmtPtr body) {
-  for (size_t i = buffers.size(); i-- > 0;) body = loop::make_alloc(buffers[i], body);
-  return body;
 }
 
 Dim interleaved(Dim at, int64_t parts, int64_t lanes) { return expr::mod(at, parts) * lanes + expr::floordiv(at, parts); }
@@ -131,9 +131,8 @@ StmtPtr make_interleaved(expr::Context& ctx, DType t, int64_t parts, int64_t lan
   const DType moved = moved_type(t);
   const loop::Buffer block = make_local(ctx, "parts", moved, parts * lanes);
   std::vector<StmtPtr> steps;
-  auto over_lanes = [&](const std::function<StmtPtr(Dim)>& body) {
-    Dim l = ctx.index_symbol("l", ctx.constant(lanes));
-    steps.push_back(loop::make_for(*l.as_symbol(), ctx.constant(lanes), ForKind::Vector, body(l)));
+  auto over_lanes = [&](const loop::MakeBody& body) {
+    steps.push_back(loop::make_for(ctx, "l", lanes, ForKind::Vector, body));
   };
   for (int64_t n = 0; n < parts; ++n)
     over_lanes([&](Dim l) { return loop::make_store(block.id, {l + n * lanes}, as_moved(value(ctx.constant(n), l))); });

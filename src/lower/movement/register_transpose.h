@@ -16,8 +16,8 @@ struct RegisterTranspose {
   std::vector<loop::StmtPtr> steps;
 };
 RegisterTranspose make_register_transpose(expr::Context& ctx, DType moved, int64_t lanes);
-// Declares the buffers around `body`.
-loop::StmtPtr declare(const std::vector<loop::Buffer>& buffers, loop::StmtPtr body);
+// `body` for each row and column of such a block: unrolled rows of one vector each.
+loop::StmtPtr for_square(expr::Context& ctx, int64_t n, const std::function<loop::StmtPtr(Dim row, Dim column)>& body);
 
 // Element `at` of what `parts` vectors hold when their elements take turns, each vector at a multiple of `lanes`.
 Dim interleaved(Dim at, int64_t parts, int64_t lanes);

@@ -45,7 +45,7 @@ loop::StmtPtr make_turns(expr::Context& ctx, const FlatMap& map, const expr::Dim
         [&](Dim part, Dim lane) { return expr::substitute(nest.scalars[k], at(first + lane, part)); },
         [&](Dim place, Scalar value) { return loop::make_store(map.buffers[k], {base + place}, value); }));
   }
-  return loop::make_for(*v.as_symbol(), vectors, loop::ForKind::Serial, loop::make_block(std::move(parts)));
+  return loop::make_for(v, vectors, loop::ForKind::Serial, loop::make_block(std::move(parts)));
 }
 
 // What a task does of the nest's rows.

@@ -18,13 +18,6 @@ bool may_vanish(expr::Context& ctx, Dim stride) {
   return false;
 }
 
-bool uses_as_value(Scalar s, SymbolId var) {
-  bool used = false;
-  for_each_scalar(
-      s, [&](Scalar t) { used = used || (t->kind == expr::ScalarKind::Index && expr::uses_symbol(t->index[0], var)); });
-  return used;
-}
-
 // Every offset once, with its strides along the loops; nothing when one is not linear in them.
 struct Offset {
   Dim whole;
@@ -51,35 +44,11 @@ std::optional<std::vector<Offset>> linear_offsets(expr::Context& ctx, const Nest
   return out;
 }
 
-// Declarations around what follows, in order.
-class Lets {
- public:
-  explicit Lets(expr::Context& ctx) : ctx_(ctx) {}
-  Dim add(const std::string& name, Dim value, int64_t lo, int64_t hi) {
-    if (value.is_const()) return value;
-    expr::SymbolInfo info;
-    info.name = name;
-    info.lo = lo;
-    info.hi = hi;
-    info.origin.kind = expr::Origin::Kind::LoopIndex;
-    Dim s = ctx_.symbol(std::move(info));
-    lets_.push_back({*s.as_symbol(), value});
-    return s;
-  }
-  loop::StmtPtr around(loop::StmtPtr body) const {
-    for (size_t i = lets_.size(); i-- > 0;) body = loop::make_let(lets_[i].var, lets_[i].extent, body);
-    return body;
-  }
-
- private:
-  expr::Context& ctx_;
-  std::vector<Loop> lets_;  // each with its value
-};
+using loop::Lets;
 
 Dim select(Scalar cond, Dim then, Dim otherwise) {
   if (then == otherwise) return then;
-  Scalar s = expr::make_select(cond, expr::make_index(then), expr::make_index(otherwise));
-  return s->kind == expr::ScalarKind::Index ? s->index[0] : expr::value(s);
+  return expr::value(expr::make_select(cond, expr::make_index(then), expr::make_index(otherwise)));
 }
 
 Scalar logical_or(Scalar a, Scalar b) { return expr::make_binary(expr::BinaryOp::Or, a, b); }
@@ -121,8 +90,8 @@ Merged merge(expr::Context& ctx, const Nest& nest, const std::vector<Offset>& of
                      select(expr::logical_and(expr::equal(whole, ctx.constant(1)), joins), ctx.constant(1), ctx.constant(0)),
                      0, 1);
     Scalar joined = expr::equal(whole, ctx.constant(1));
-    m.extents[j] = lets.add("outer", select(joined, ctx.constant(1), extent), 1, expr::kNoLimit);
-    m.length = lets.add("length", select(joined, m.length * extent, m.length), 1, expr::kNoLimit);
+    m.extents[j] = lets.add("outer", select(joined, ctx.constant(1), extent), 1);
+    m.length = lets.add("length", select(joined, m.length * extent, m.length), 1);
     for (size_t k = 0; k < offsets.size(); ++k) {
       const Dim stride = offsets[k].strides[j];
       if (stride == inner && m.steps[k].is_const(1)) continue;
@@ -150,8 +119,8 @@ Near nearest(expr::Context& ctx, const Nest& nest, const std::vector<Offset>& of
     for (size_t k = 0; k < offsets.size(); ++k)
       // Of either sign: only along the innermost loop are steps proved.
       n.strides[k] = lets.add("stride", select(free, offsets[k].strides[j], n.strides[k]), INT64_MIN, expr::kNoLimit);
-    n.others[j] = lets.add("others", select(free, one, m.extents[j]), 1, expr::kNoLimit);
-    n.extent = lets.add("near", select(free, m.extents[j], n.extent), 1, expr::kNoLimit);
+    n.others[j] = lets.add("others", select(free, one, m.extents[j]), 1);
+    n.extent = lets.add("near", select(free, m.extents[j], n.extent), 1);
   }
   return n;
 }
@@ -234,16 +203,16 @@ struct Parts {
 };
 Parts parts_of(expr::Context& ctx, Dim total, int64_t chunk, Dim task, Dim length, Lets& lets, Lets& at_part) {
   const Dim zero = ctx.constant(0), one = ctx.constant(1);
-  const Dim first = lets.add("first", task * chunk, 0, expr::kNoLimit);
-  const Dim end = lets.add("end", min(total, first + chunk), 0, expr::kNoLimit);
+  const Dim first = lets.add("first", task * chunk);
+  const Dim end = lets.add("end", min(total, first + chunk));
   const Scalar is_short = expr::less_equal(length, ctx.constant(chunk));
-  const Dim begins = lets.add("run", floordiv(first + select(is_short, length - 1, zero), length), 0, expr::kNoLimit);
-  const Dim ends = lets.add("end_run", ceildiv(end, length), 0, expr::kNoLimit);
-  const Dim parts = lets.add("parts", select(is_short, one, ends - begins), 1, expr::kNoLimit);
+  const Dim begins = lets.add("run", floordiv(first + select(is_short, length - 1, zero), length));
+  const Dim ends = lets.add("end_run", ceildiv(end, length));
+  const Dim parts = lets.add("parts", select(is_short, one, ends - begins), 1);
   const Dim p = ctx.index_symbol("p", parts);
-  const Dim first_run = at_part.add("run", begins + p, 0, expr::kNoLimit);
-  const Dim end_run = at_part.add("part_end", select(is_short, ends, first_run + 1), 0, expr::kNoLimit);
-  const Dim from = at_part.add("from", select(is_short, zero, max(first - first_run * length, zero)), 0, expr::kNoLimit);
+  const Dim first_run = at_part.add("run", begins + p);
+  const Dim end_run = at_part.add("part_end", select(is_short, ends, first_run + 1));
+  const Dim from = at_part.add("from", select(is_short, zero, max(first - first_run * length, zero)));
   const Dim count = select(is_short, length, min(end - first_run * length, length) - from);
   return {p, parts, first_run, end_run, from, at_part.add("count", count, 1, chunk)};
 }
@@ -257,9 +226,7 @@ void split_repeats(expr::Context& ctx, Nest& nest, int64_t lanes) {
     if (!inner) continue;
     const Dim outer = *ctx.divide_exact(l.extent, *inner);
     const Dim o = ctx.index_symbol("o", outer), j = ctx.index_symbol("i", *inner);
-    const expr::DimMap map{{l.var, o * *inner + j}};
-    for (Scalar& s : nest.scalars) s = expr::substitute(s, map);
-    for (Dim& d : nest.offsets) d = expr::substitute(d, map);
+    substitute(nest, {{l.var, o * *inner + j}});
     nest.loops[i] = {*j.as_symbol(), *inner};
     nest.loops.insert(nest.loops.begin() + static_cast<long>(i), Loop{*o.as_symbol(), outer});
     --i;  // the outer part may be divisible again
@@ -300,24 +267,24 @@ Runs make_runs(expr::Context& ctx, const Nest& nest, int64_t chunk, int64_t lane
   const Near near = nearest(ctx, nest, offsets, m, lets);
   const Parts parts = parts_of(ctx, total, chunk, task, m.length, lets, at_part);
   // Rows of runs along the nearest loop: what the other loops add is computed once a row.
-  const Dim first_row = at_part.add("row", floordiv(parts.first_run, near.extent), 0, expr::kNoLimit);
+  const Dim first_row = at_part.add("row", floordiv(parts.first_run, near.extent));
   const Dim rows = ceildiv(parts.end_run, near.extent) - first_row, q = ctx.index_symbol("q", rows);
-  const Dim row = at_row.add("row", first_row + q, 0, expr::kNoLimit);
-  const Dim from_run = at_row.add("first_run", max(parts.first_run - row * near.extent, ctx.constant(0)), 0, expr::kNoLimit);
-  const Dim runs = at_row.add("runs", min(near.extent, parts.end_run - row * near.extent) - from_run, 0, expr::kNoLimit);
+  const Dim row = at_row.add("row", first_row + q);
+  const Dim from_run = at_row.add("first_run", max(parts.first_run - row * near.extent, ctx.constant(0)));
+  const Dim runs = at_row.add("runs", min(near.extent, parts.end_run - row * near.extent) - from_run);
   std::vector<Dim> bases;
   for (size_t k = 0; k < offsets.size(); ++k) bases.push_back(offsets[k].rest + parts.from * m.steps[k]);
   Dim rest = row;
   for (size_t j = near.others.size(); j-- > 0;) {
     if (near.others[j].is_const(1)) continue;
-    const Dim index = at_row.add("i", j == 0 ? rest : mod(rest, near.others[j]), 0, expr::kNoLimit);
-    if (j > 0) rest = at_row.add("rest", floordiv(rest, near.others[j]), 0, expr::kNoLimit);
+    const Dim index = at_row.add("i", j == 0 ? rest : mod(rest, near.others[j]));
+    if (j > 0) rest = at_row.add("rest", floordiv(rest, near.others[j]));
     for (size_t k = 0; k < offsets.size(); ++k) bases[k] = bases[k] + index * offsets[k].strides[j];
   }
-  for (Dim& base : bases) base = at_row.add("base", base, 0, expr::kNoLimit);
+  for (Dim& base : bases) base = at_row.add("base", base);
   const Dim r = ctx.index_symbol("r", runs);
   for (size_t k = 0; k < offsets.size(); ++k)
-    bases[k] = at_run.add("at", bases[k] + (from_run + r) * near.strides[k], 0, expr::kNoLimit);
+    bases[k] = at_run.add("at", bases[k] + (from_run + r) * near.strides[k]);
   const Dim v = ctx.index_symbol("i", parts.count);
   std::vector<loop::StmtPtr> body;
   Dim begin = ctx.constant(0), left = parts.count;
@@ -325,10 +292,11 @@ Runs make_runs(expr::Context& ctx, const Nest& nest, int64_t chunk, int64_t lane
     const Dim holds = lets.add("known", select(known.when, ctx.constant(1), ctx.constant(0)), 0, 1);
     const Dim vectors = at_part.add("vectors", holds * floordiv(left, lanes), 0, chunk);
     const Nest flat = nest_of_run(ctx, nest, offsets, bases, known.steps, {v, parts.count});
-    const Dim w = ctx.index_symbol("v", vectors), l = ctx.index_symbol("l", ctx.constant(lanes));
-    const loop::StmtPtr vector = loop::make_for(*l.as_symbol(), ctx.constant(lanes), loop::ForKind::Vector,
-                                                point(flat, *v.as_symbol(), begin + w * lanes + l));
-    body.push_back(loop::make_for(*w.as_symbol(), vectors, loop::ForKind::Serial, vector));
+    body.push_back(loop::make_for(ctx, "v", vectors, loop::ForKind::Serial, [&](Dim w) {
+      return loop::make_for(ctx, "l", lanes, loop::ForKind::Vector, [&](Dim l) {
+        return point(flat, *v.as_symbol(), begin + w * lanes + l);
+      });
+    }));
     begin = begin + vectors * lanes;
     left = at_part.add("left", parts.count - begin, 0, chunk);
   }
@@ -336,8 +304,8 @@ Runs make_runs(expr::Context& ctx, const Nest& nest, int64_t chunk, int64_t lane
   auto element = [&](Dim at) { return point(flat, *v.as_symbol(), begin + at); };
   body.push_back(make_vector_loop(ctx, left, lanes, element, tail));
   loop::StmtPtr st = at_run.around(loop::make_block(std::move(body)));
-  st = at_row.around(loop::make_for(*r.as_symbol(), runs, loop::ForKind::Serial, st));
-  st = at_part.around(loop::make_for(*q.as_symbol(), rows, loop::ForKind::Serial, st));
+  st = at_row.around(loop::make_for(r, runs, loop::ForKind::Serial, st));
+  st = at_part.around(loop::make_for(q, rows, loop::ForKind::Serial, st));
   st = loop::make_for(*parts.var.as_symbol(), parts.parts, loop::ForKind::Serial, st);
   return {{*task.as_symbol(), tasks}, lets.around(st)};
 }

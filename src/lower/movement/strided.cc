@@ -94,15 +94,12 @@ loop::StmtPtr Strided::store_at(const std::vector<Scalar>& values, Dim row, Dim 
 }
 
 loop::StmtPtr Strided::over_columns(const std::vector<Scalar>& values, int64_t lanes) const {
-  const Dim r = ctx_.index_symbol("r", rows_), row = first_row_ + r;
-  loop::StmtPtr body;
-  if (lanes > 1) {
-    body = make_vector_loop(ctx_, columns_, lanes, [&](Dim v) { return store_at(values, row, first_ + v); });
-  } else {
-    const Dim c = ctx_.index_symbol("c", columns_);
-    body = loop::make_for(*c.as_symbol(), columns_, loop::ForKind::Serial, store_at(values, row, first_ + c));
-  }
-  return row_ ? loop::make_for(*r.as_symbol(), rows_, loop::ForKind::Serial, body) : body;
+  auto over_row = [&](Dim r) {
+    auto store = [&](Dim column) { return store_at(values, first_row_ + r, first_ + column); };
+    return lanes > 1 ? make_vector_loop(ctx_, columns_, lanes, store)
+                     : loop::make_for(ctx_, "c", columns_, loop::ForKind::Serial, store);
+  };
+  return row_ ? loop::make_for(ctx_, "r", rows_, loop::ForKind::Serial, over_row) : over_row(ctx_.constant(0));
 }
 
 Scalar Strided::rows_follow(const std::vector<Scalar>& values) const {

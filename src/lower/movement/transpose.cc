@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <set>
 
+#include "expr/parts.h"
 #include "lower/movement/register_transpose.h"
 #include "lower/movement/strided.h"
 #include "lower/stage_kernels.h"
@@ -61,16 +62,16 @@ class Blocks {
     Dim row, column;
   };
   // One of `count` blocks of `size` iterations, the last of which has what is left as well.
-  Range block_of(const Loop& l, int64_t size, std::vector<Loop>& parallel, std::vector<std::pair<SymbolId, Dim>>& lets);
+  Range block_of(const Loop& l, int64_t size, std::vector<Loop>& parallel, loop::Lets& lets);
   Dim constant(int64_t v) { return ctx_.constant(v); }
   Dim at(Dim d, Point p) const { return expr::substitute(d, {{r_.var, p.row}, {c_.var, p.column}}); }
   Scalar at(Scalar s, Point p) const { return expr::substitute(s, {{r_.var, p.row}, {c_.var, p.column}}); }
   // Every store at one point, its value from `value` (flat, of the nest's variables).
   StmtPtr store_at(const std::vector<Scalar>& values, Point p) const;
   // `body` with `name` standing for `value`.
-  StmtPtr let(const char* name, Dim value, const std::function<StmtPtr(Dim)>& body);
+  StmtPtr let(const char* name, Dim value, const loop::MakeBody& body);
   // The start of each of the vectors that cover [begin, begin + length): the last reaches back; length is at least `lanes`.
-  StmtPtr over_whole(Range range, int64_t lanes, const std::function<StmtPtr(Dim)>& body);
+  StmtPtr over_whole(Range range, int64_t lanes, const loop::MakeBody& body);
 
   StmtPtr turned(Range rows, Range columns, int64_t lanes);
   StmtPtr turned_masked(Range rows, Range columns, int64_t lanes);
@@ -96,19 +97,17 @@ StmtPtr Blocks::store_at(const std::vector<Scalar>& values, Point p) const {
   return loop::make_block(std::move(stores));
 }
 
-StmtPtr Blocks::let(const char* name, Dim value, const std::function<StmtPtr(Dim)>& body) {
-  if (value.is_const()) return body(value);
-  expr::SymbolInfo info;
-  info.name = name;
-  Dim s = ctx_.symbol(std::move(info));
-  return loop::make_let(*s.as_symbol(), value, body(s));
+StmtPtr Blocks::let(const char* name, Dim value, const loop::MakeBody& body) {
+  loop::Lets lets(ctx_);
+  return lets.around(body(lets.add(name, value)));
 }
 
-StmtPtr Blocks::over_whole(Range range, int64_t lanes, const std::function<StmtPtr(Dim)>& body) {
-  Dim count = expr::ceildiv(range.length, lanes), v = ctx_.index_symbol("v", count);
-  Dim start = v * lanes;
-  if (!ctx_.divisible(range.length, lanes)) start = expr::min(start, range.length - lanes);
-  return loop::make_for(*v.as_symbol(), count, ForKind::Serial, let("start", range.begin + start, body));
+StmtPtr Blocks::over_whole(Range range, int64_t lanes, const loop::MakeBody& body) {
+  return loop::make_for(ctx_, "v", expr::ceildiv(range.length, lanes), ForKind::Serial, [&](Dim v) {
+    Dim start = v * lanes;
+    if (!ctx_.divisible(range.length, lanes)) start = expr::min(start, range.length - lanes);
+    return let("start", range.begin + start, body);
+  });
 }
 
 StmtPtr Blocks::turned_block(int64_t lanes, Dim row, Dim column, Dim rows, Dim columns) {
@@ -121,12 +120,12 @@ StmtPtr Blocks::turned_block(int64_t lanes, Dim row, Dim column, Dim rows, Dim c
     const DType moved = moved_type(load->dtype);
     RegisterTranspose block = make_register_transpose(ctx_, moved, lanes);
     // Row r of what is loaded is column r of what is stored.
-    Dim n = ctx_.index_symbol("n", all), l = ctx_.index_symbol("l", all);
-    Dim at_column = columns ? expr::min(column + n, column + columns - 1) : column + n;
-    StmtPtr fill = loop::make_store(block.buffers[0].id, {n * lanes + l}, as_moved(at(load, {row + l, at_column})));
-    if (rows) fill = loop::make_if(expr::less(l, rows), fill);
-    fill = loop::make_for(*l.as_symbol(), all, ForKind::Vector, fill);
-    body.push_back(loop::make_for(*n.as_symbol(), all, ForKind::Unroll, fill));
+    body.push_back(for_square(ctx_, lanes, [&](Dim n, Dim l) {
+      const Dim at_column = columns ? expr::min(column + n, column + columns - 1) : column + n;
+      const Scalar value = as_moved(at(load, {row + l, at_column}));
+      const StmtPtr fill = loop::make_store(block.buffers[0].id, {n * lanes + l}, value);
+      return rows ? loop::make_if(expr::less(l, rows), fill) : fill;
+    }));
     body.insert(body.end(), block.steps.begin(), block.steps.end());
     buffers.insert(buffers.end(), block.buffers.begin(), block.buffers.end());
     turned[load.node()] = from_moved(expr::make_load(ctx_, block.buffers.back().id, moved, {r * lanes + c}), load->dtype);
@@ -142,11 +141,11 @@ StmtPtr Blocks::turned_block(int64_t lanes, Dim row, Dim column, Dim rows, Dim c
   }
   StmtPtr store = store_at(values, {row + r, column + c});
   if (columns) store = loop::make_if(expr::less(c, columns), store);
-  store = loop::make_for(*c.as_symbol(), all, ForKind::Vector, store);
+  store = loop::make_for(c, all, ForKind::Vector, store);
   if (rows && !is_long) store = loop::make_if(expr::less(r, rows), store);
-  body.push_back(loop::make_for(*r.as_symbol(), rows && is_long ? expr::min(rows, all) : all,
+  body.push_back(loop::make_for(r, rows && is_long ? expr::min(rows, all) : all,
                                 is_long ? ForKind::Serial : ForKind::Unroll, store));
-  return declare(buffers, loop::make_block(std::move(body)));
+  return loop::make_allocs(buffers, loop::make_block(std::move(body)));
 }
 
 StmtPtr Blocks::turned(Range rows, Range columns, int64_t lanes) {
@@ -157,10 +156,9 @@ StmtPtr Blocks::turned(Range rows, Range columns, int64_t lanes) {
 
 StmtPtr Blocks::turned_masked(Range rows, Range columns, int64_t lanes) {
   auto over = [&](Range range, const std::function<StmtPtr(Dim, Dim)>& body) {
-    Dim count = expr::ceildiv(range.length, lanes), v = ctx_.index_symbol("v", count);
-    return loop::make_for(*v.as_symbol(), count, ForKind::Serial, let("rest", range.length - v * lanes, [&](Dim rest) {
-      return body(range.begin + v * lanes, rest);
-    }));
+    return loop::make_for(ctx_, "v", expr::ceildiv(range.length, lanes), ForKind::Serial, [&](Dim v) {
+      return let("rest", range.length - v * lanes, [&](Dim rest) { return body(range.begin + v * lanes, rest); });
+    });
   };
   return over(rows, [&](Dim row, Dim rows_left) {
     return over(columns,
@@ -187,17 +185,18 @@ StmtPtr Blocks::one_by_one(Range rows, Range columns) {
   const std::vector<Scalar>& values = map_.nest.scalars;
   auto is_copy = [](Scalar s) { return s->kind == expr::ScalarKind::Load; };
   if (!std::all_of(values.begin(), values.end(), is_copy)) return by_vectors(values, rows, columns);
-  Dim r = ctx_.index_symbol("r", rows.length), c = ctx_.index_symbol("c", columns.length);
-  StmtPtr row =
-      loop::make_for(*c.as_symbol(), columns.length, ForKind::Serial, store_at(values, {rows.begin + r, columns.begin + c}));
-  return loop::make_for(*r.as_symbol(), rows.length, ForKind::Serial, row);
+  return loop::make_for(ctx_, "r", rows.length, ForKind::Serial, [&](Dim r) {
+    return loop::make_for(ctx_, "c", columns.length, ForKind::Serial, [&](Dim c) {
+      return store_at(values, {rows.begin + r, columns.begin + c});
+    });
+  });
 }
 
 StmtPtr Blocks::by_vectors(const std::vector<Scalar>& values, Range rows, Range columns) {
-  Dim r = ctx_.index_symbol("r", rows.length);
-  StmtPtr row = make_vector_loop(ctx_, columns.length, lanes_for(target_, values),
-                                 [&](Dim v) { return store_at(values, {rows.begin + r, columns.begin + v}); });
-  return loop::make_for(*r.as_symbol(), rows.length, ForKind::Serial, row);
+  return loop::make_for(ctx_, "r", rows.length, ForKind::Serial, [&](Dim r) {
+    return make_vector_loop(ctx_, columns.length, lanes_for(target_, values),
+                            [&](Dim v) { return store_at(values, {rows.begin + r, columns.begin + v}); });
+  });
 }
 
 bool Blocks::masks_are_cheap() const {
@@ -207,27 +206,21 @@ bool Blocks::masks_are_cheap() const {
          std::all_of(map_.nest.scalars.begin(), map_.nest.scalars.end(), [&](Scalar s) { return is_wide(s->dtype); });
 }
 
-Blocks::Range Blocks::block_of(const Loop& l, int64_t size, std::vector<Loop>& parallel,
-                               std::vector<std::pair<SymbolId, Dim>>& lets) {
+Blocks::Range Blocks::block_of(const Loop& l, int64_t size, std::vector<Loop>& parallel, loop::Lets& lets) {
   Dim count = expr::max(constant(1), expr::floordiv(l.extent, size));
   if (count.is_const(1)) return {constant(0), l.extent};
   Dim b = ctx_.index_symbol("b", count);
   parallel.push_back({*b.as_symbol(), count});
   // 1 in the last block, else 0.
   Dim is_last = expr::max(constant(0), b + 2 - count);
-  Dim length = (l.extent - count * size) * is_last + size;
-  expr::SymbolInfo info;
-  info.name = "length";
-  Dim s = ctx_.symbol(std::move(info));
-  lets.emplace_back(*s.as_symbol(), length);
-  return {b * size, s};
+  return {b * size, lets.add("length", (l.extent - count * size) * is_last + size)};
 }
 
 GridOfBlocks Blocks::make() {
   GridOfBlocks grid{{}, {}, "transpose"};
   for (size_t i = 0; i + 1 < map_.nest.loops.size(); ++i)
     if (i != t_.row) grid.parallel.push_back(map_.nest.loops[i]);
-  std::vector<std::pair<SymbolId, Dim>> lets;
+  loop::Lets lets(ctx_);
   const Range rows = block_of(r_, kBlockRows, grid.parallel, lets);
   const Range columns = block_of(c_, kBlockColumns, grid.parallel, lets);
   // Versions, the most special last; each takes over where its condition holds.
@@ -237,13 +230,12 @@ GridOfBlocks Blocks::make() {
   };
   std::vector<Version> versions;
   auto add = [&](std::vector<std::pair<Dim, Dim>> less_equal, const std::function<StmtPtr()>& body) {
-    Scalar condition;
+    std::vector<Scalar> open;
     for (auto& [a, b] : less_equal) {
       if (ctx_.less_equal(a, b) == expr::Tri::No) return;
-      if (ctx_.less_equal(a, b) == expr::Tri::Yes) continue;
-      Scalar holds = expr::less_equal(a, b);
-      condition = condition ? expr::logical_and(condition, holds) : holds;
+      if (ctx_.less_equal(a, b) != expr::Tri::Yes) open.push_back(expr::less_equal(a, b));
     }
+    const Scalar condition = expr::conjunction(open);
     if (!condition) versions.clear();
     versions.push_back({condition, body()});
   };
@@ -267,7 +259,7 @@ GridOfBlocks Blocks::make() {
   if (half < t_.lanes)
     add({{lanes * 2, r_.extent}, {lanes * 2, c_.extent}}, [&] { return turned(rows, columns, t_.lanes); });
   for (const Version& v : versions) grid.body = v.condition ? loop::make_if(v.condition, v.body, grid.body) : v.body;
-  for (size_t i = lets.size(); i-- > 0;) grid.body = loop::make_let(lets[i].first, lets[i].second, grid.body);
+  grid.body = lets.around(grid.body);
   return grid;
 }
 

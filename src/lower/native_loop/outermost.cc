@@ -15,36 +15,17 @@ namespace {
 // Scalar operations of one iteration from which its kernels are worth threads of their own.
 constexpr int64_t kHeavyBody = int64_t{1} << 22;
 
-LoweredKernel make_kernel(expr::Context& ctx, const Node& n, std::string name, std::vector<loop::Buffer> params,
-                          std::vector<KernelArg> args, loop::StmtPtr body) {
-  LoweredKernel k;
-  k.function.name = std::move(name);
-  k.function.params = std::move(params);
-  k.function.loc = n.loc;
-  k.function.body = std::move(body);
-  k.args = std::move(args);
-  k.tasks = ctx.constant(1);
-  k.work = ctx.constant(1);
-  return k;
-}
-
 }  // namespace
 
 void RegionLowering::add_output(ValueId v) {
-  loop::Buffer b{.id = ctx_.fresh_tensor(), .name = name_of(v), .dtype = f_.tensor_type(v).dtype, .shape = {elements_of(v)}};
-  b.is_output = true;
-  destinations_[v] = {b.id, ctx_.constant(0)};
-  params_.push_back(std::move(b));
-  args_.push_back({.value = v});
+  destinations_[v] = add_param(name_of(v), f_.tensor_type(v).dtype, elements_of(v), {.value = v});
+  params_.back().is_output = true;
 }
 
 Place RegionLowering::add_temporary(const std::string& name, DType t, Dim elements) {
-  loop::Buffer b{.id = ctx_.fresh_tensor(), .name = name, .dtype = t, .shape = {elements}};
-  b.is_output = true;
-  Place p{b.id, ctx_.constant(0)};
-  args_.push_back({.temporary = static_cast<int32_t>(temporaries_.size())});
-  temporaries_.push_back({t, b.shape});
-  params_.push_back(std::move(b));
+  const Place p = add_param(name, t, elements, {.temporary = static_cast<int32_t>(temporaries_.size())});
+  params_.back().is_output = true;
+  temporaries_.push_back({t, {elements}});
   return p;
 }
 
@@ -62,15 +43,32 @@ std::vector<SymbolId> RegionLowering::late_symbols(const Node& n, const LoopPart
 // From a temporary to an output whose size is known by now.
 LoweredKernel RegionLowering::copy_late(const Node& n, ValueId v, int32_t temporary) {
   const DType t = f_.tensor_type(v).dtype;
-  loop::Buffer from{
-      .id = ctx_.fresh_tensor(), .name = "all", .dtype = t, .shape = temporaries_[static_cast<size_t>(temporary)].shape};
-  loop::Buffer to{.id = ctx_.fresh_tensor(), .name = name_of(v), .dtype = t, .shape = {elements_of(v)}};
+  const std::vector<Dim>& all = temporaries_[static_cast<size_t>(temporary)].shape;
+  const loop::Buffer from = loop::make_buffer(ctx_, "all", t, all, loop::Scope::Param);
+  loop::Buffer to = loop::make_buffer(ctx_, name_of(v), t, {elements_of(v)}, loop::Scope::Param);
   to.is_output = true;
-  loop::StmtPtr body = copy({from.id, ctx_.constant(0)}, {to.id, ctx_.constant(0)}, t, elements_of(v));
-  LoweredKernel k =
-      make_kernel(ctx_, n, "collect_" + symbol_name(n), {from, to}, {{.temporary = temporary}, {.value = v}}, body);
-  k.provenance.push_back({.maker = "builder copy"});
+  LoweredKernel k = built_by("copy");
+  k.function.name = "collect_" + symbol_name(n);
+  k.function.params = {from, to};
+  k.function.loc = n.loc;
+  k.function.body = copy({from.id, ctx_.constant(0)}, {to.id, ctx_.constant(0)}, t, elements_of(v));
+  k.args = {{.temporary = temporary}, {.value = v}};
+  k.tasks = k.work = ctx_.constant(1);
   return k;
+}
+
+LoweredNode RegionLowering::finish(const Node& n, const char* maker, loop::StmtPtr body, int64_t work) {
+  LoweredKernel k;
+  k.provenance = provenance_of(maker);
+  k.function = {maker + ("_" + symbol_name(n)), params_, std::move(body), traps_, n.loc};
+  k.args = args_;
+  k.tasks = ctx_.constant(1);
+  k.work = ctx_.constant(work);
+  LoweredNode low;
+  low.kernels.push_back(std::move(k));
+  low.temporaries = temporaries_;
+  low.derivation = derivation_;
+  return low;
 }
 
 Result<LoweredNode> RegionLowering::lower_outermost(const Node& n) {
@@ -79,7 +77,8 @@ Result<LoweredNode> RegionLowering::lower_outermost(const Node& n) {
     if (!f_.value(v).type.tensor()) return not_native(n, "it gives values other than tensors");
   collect_inner(n);
   measure_outer(n);
-  LoweredNode low;
+  std::vector<SymbolRead> reads;
+  std::vector<LoweredKernel> after_reads;
   const std::vector<SymbolId> late = late_symbols(n, parts);
   Place sizes;
   if (!late.empty()) sizes = add_temporary("sizes", DType::I64, ctx_.constant(static_cast<int64_t>(late.size())));
@@ -94,7 +93,7 @@ Result<LoweredNode> RegionLowering::lower_outermost(const Node& n) {
     const std::optional<Dim> room = room_for(shape, t);
     if (!room) return not_native(n, "the size of an output is only known after it and has no small bound");
     destinations_[v] = add_temporary(name_of(v), t, *room);
-    low.after_reads.push_back(copy_late(n, v, args_.back().temporary));
+    after_reads.push_back(copy_late(n, v, args_.back().temporary));
   }
   Block out;
   TRY(lower_loop(n, out));
@@ -102,32 +101,33 @@ Result<LoweredNode> RegionLowering::lower_outermost(const Node& n) {
   for (size_t k = 0; k < late.size(); ++k) {
     out.add(loop::make_store(sizes.buffer, {ctx_.constant(static_cast<int64_t>(k))},
                              expr::make_index(ctx_.symbol_dim(late[k]))));
-    low.reads.push_back({0, static_cast<uint32_t>(k), late[k]});
+    reads.push_back({0, static_cast<uint32_t>(k), late[k]});
   }
   std::vector<loop::Buffer> escaping;
   for (size_t i = 0; i < params_.size(); ++i)
     if (params_[i].is_output && args_[i].value != graph::kNoValue && escapes(f_, args_[i].value))
       escaping.push_back(params_[i]);
   loop::StmtPtr body = make_non_temporal(out.finish(), escaping, target_.l2_bytes, ctx_);
-  low.kernels.push_back(make_kernel(ctx_, n, "loop_" + symbol_name(n), params_, args_, std::move(body)));
-  low.kernels.back().function.traps = traps_;
-  low.kernels.back().provenance = provenance_of("loop");
+  LoweredNode low = finish(n, "loop", std::move(body), 1);
+  low.reads = std::move(reads);
+  low.after_reads = std::move(after_reads);
   for (SymbolId s : loop::free_symbols(low.kernels.back().function))
     if (bounds_.binds(s)) return not_native(n, "a size that an iteration decides is needed where none has run");
-  low.temporaries = temporaries_;
-  low.derivation = derivation_;
   return low;
+}
+
+Result<std::optional<LoweredNode>> RegionLowering::if_native(Result<LoweredNode> low, std::string* reason) {
+  if (low.ok()) return std::optional<LoweredNode>(low.take());
+  const Diagnostic& d = low.error().diagnostics[0];
+  if (d.id != kNotNative) return low.error();
+  if (reason) *reason = d.where + ": " + d.message;
+  return std::optional<LoweredNode>();
 }
 
 Result<std::optional<LoweredNode>> lower_loop(const graph::Function& f, const Node& node, const ConstantValues& constants,
                                               expr::Context& ctx, const target::Target& target, const Options& options,
                                               std::string* reason) {
-  Result<LoweredNode> low = RegionLowering(f, constants, ctx, target, options).lower_outermost(node);
-  if (low.ok()) return std::optional<LoweredNode>(low.take());
-  const Diagnostic& d = low.error().diagnostics[0];
-  if (d.id != RegionLowering::kNotNative) return low.error();
-  if (reason) *reason = d.where + ": " + d.message;
-  return std::optional<LoweredNode>();
+  return RegionLowering::if_native(RegionLowering(f, constants, ctx, target, options).lower_outermost(node), reason);
 }
 
 }  // namespace pliant::lower

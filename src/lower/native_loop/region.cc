@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "graph/kernel.h"
+#include "loop/walk.h"
+#include "lower/stages.h"
 #include "lower/version.h"
 #include "lower/view.h"
 
@@ -26,9 +28,7 @@ loop::StmtPtr Block::finish() const {
       after.push_back(items_[i]);
       continue;
     }
-    loop::Stmt whole = s;
-    whole.body = {loop::make_block({after.rbegin(), after.rend()})};
-    after = {std::make_shared<const loop::Stmt>(std::move(whole))};
+    after = {loop::with_body(items_[i], {loop::make_block({after.rbegin(), after.rend()})})};
   }
   return loop::make_block({after.rbegin(), after.rend()});
 }
@@ -36,16 +36,13 @@ loop::StmtPtr Block::finish() const {
 RegionLowering::RegionLowering(const graph::Function& f, const ConstantValues& constants, expr::Context& ctx,
                                const target::Target& target, const Options& options)
     : f_(f),
-      constants_(constants),
+      constants_(&constants),
       ctx_(ctx),
       target_(target),
       options_(options),
-      places_(f.values.size()),
       bounds_(ctx),
       reach_{true, ctx.constant(1)},
-      outer_bytes_(ctx.constant(0)) {
-  constants_.by_value.resize(f.values.size());
-}
+      outer_bytes_(ctx.constant(0)) {}
 
 Error RegionLowering::not_native(const Node& n, const std::string& why) {
   return make_error(kNotNative, describe(n.loc), why);
@@ -63,31 +60,25 @@ std::string RegionLowering::name_of(ValueId v) const {
 Place RegionLowering::place_of_constant(const graph::ConstantPtr& c) {
   auto it = constant_places_.find(c.get());
   if (it != constant_places_.end()) return it->second;
-  loop::Buffer b{.id = ctx_.fresh_tensor(),
-                 .name = c->name.empty() ? "c" + std::to_string(constant_places_.size()) : c->name,
-                 .dtype = c->dtype,
-                 .shape = {ctx_.constant(graph::element_count(*c))}};
-  b.is_constant = true;
-  Place p{b.id, ctx_.constant(0)};
-  params_.push_back(std::move(b));
-  args_.push_back({.constant = c});
+  const std::string name = c->name.empty() ? "c" + std::to_string(constant_places_.size()) : c->name;
+  const Place p = add_param(name, c->dtype, ctx_.constant(graph::element_count(*c)), {.constant = c});
+  params_.back().is_constant = true;
   constant_places_[c.get()] = p;
   return p;
 }
 
 Place RegionLowering::place_of(ValueId v) {
-  if (places_[v]) return *places_[v];
-  if (constants_.by_value[v]) {
-    places_[v] = place_of_constant(constants_.by_value[v]);
-  } else {
-    // A value of an enclosing scope that the function does not compute.
-    loop::Buffer b{
-        .id = ctx_.fresh_tensor(), .name = name_of(v), .dtype = f_.tensor_type(v).dtype, .shape = {elements_of(v)}};
-    places_[v] = Place{b.id, ctx_.constant(0)};
-    params_.push_back(std::move(b));
-    args_.push_back({.value = v});
-  }
-  return *places_[v];
+  if (auto it = places_.find(v); it != places_.end()) return it->second;
+  const graph::ConstantPtr c = constants_[v];
+  // If no constant, a value of an enclosing scope that the function does not compute.
+  return places_[v] =
+             c ? place_of_constant(c) : add_param(name_of(v), f_.tensor_type(v).dtype, elements_of(v), {.value = v});
+}
+
+Place RegionLowering::add_param(const std::string& name, DType t, Dim elements, KernelArg arg) {
+  params_.push_back(loop::make_buffer(ctx_, name, t, {elements}, loop::Scope::Param));
+  args_.push_back(std::move(arg));
+  return {params_.back().id, ctx_.constant(0)};
 }
 
 bool RegionLowering::fits_local(DType t, Dim elements) const {
@@ -103,9 +94,8 @@ Place RegionLowering::new_local(const std::string& name, DType t, int64_t elemen
   // Whole vectors: a masked store blends with what is there.
   const int64_t lanes = target_.vector_bytes / byte_size(t);
   const int64_t room = elements <= 1 ? 1 : (elements + lanes - 1) / lanes * lanes;
-  loop::Buffer b{.id = ctx_.fresh_tensor(), .name = name, .dtype = t, .shape = {ctx_.constant(room)}};
-  b.scope = loop::Scope::Local;
-  Place p{b.id, ctx_.constant(0)};
+  loop::Buffer b = make_local(ctx_, name, t, room);
+  const Place p{b.id, ctx_.constant(0)};
   local_bytes_ += room * byte_size(t);
   locals_.insert(b.id);
   out.declare(std::move(b));
@@ -125,19 +115,18 @@ Result<Place> RegionLowering::new_buffer(const Node& n, const std::string& name,
 }
 
 Place RegionLowering::declare(const std::string& name, DType t, Dim room, Block& out) {
-  loop::Buffer b{.id = ctx_.fresh_tensor(), .name = name, .dtype = t, .shape = {room}};
-  b.scope = loop::Scope::Scratch;
-  Place p{b.id, ctx_.constant(0)};
+  loop::Buffer b = loop::make_buffer(ctx_, name, t, {room}, loop::Scope::Scratch);
+  const Place p{b.id, ctx_.constant(0)};
   out.declare(std::move(b));
   return p;
 }
 
 Result<Place> RegionLowering::define(const Node& n, ValueId v, Block& out) {
   auto planned = destinations_.find(v);
-  places_[v] = planned != destinations_.end()
-                   ? planned->second
-                   : TRY(new_buffer(n, name_of(v), f_.tensor_type(v).dtype, f_.tensor_type(v).shape, out));
-  return *places_[v];
+  const Place p = planned != destinations_.end()
+                      ? planned->second
+                      : TRY(new_buffer(n, name_of(v), f_.tensor_type(v).dtype, f_.tensor_type(v).shape, out));
+  return places_[v] = p;
 }
 
 // ---- nodes
@@ -153,7 +142,7 @@ Status RegionLowering::lower_node_here(const Node& n, Block& out) {
       if (v != graph::kNoValue && !f_.value(v).type.tensor())
         return not_native(n, n.op + " works on values other than tensors");
   if (n.op == "core.const") {
-    constants_.by_value[n.outputs[0]] = n.attrs.constant("value");
+    constants_.set(n.outputs[0], n.attrs.constant("value"));
     return ok();
   }
   if (n.op == "core.read_dims") return lower_read(n, out);
@@ -167,8 +156,7 @@ Status RegionLowering::lower_node_here(const Node& n, Block& out) {
   if (n.outputs.size() == 1 && appends_.count(n.outputs[0])) return lower_append(n, out);
   if (auto view = view_of(n, f_, ctx_)) {
     ValueId from = n.inputs[0], to = n.outputs[0];
-    if (view->is_whole() && constants_.by_value[from])
-      constants_.by_value[to] = with_shape(constants_.by_value[from], f_.tensor_type(to));
+    if (view->is_whole() && constants_[from]) constants_.set(to, with_shape(constants_[from], f_.tensor_type(to)));
     Place p = place_of(from);
     std::optional<Dim> offset = ctx_.divide_exact(view->byte_offset, ctx_.constant(byte_size(f_.tensor_type(from).dtype)));
     PLIANT_CHECK(offset) << "a view that starts inside an element";

@@ -51,6 +51,8 @@ class RegionLowering {
   // What stops a region from being lowered is an error of this id.
   static constexpr DiagnosticId kNotNative = "loop-not-native";
 
+  // What was lowered; nothing where something stopped it, with what it was in `reason`.
+  static Result<std::optional<LoweredNode>> if_native(Result<LoweredNode> low, std::string* reason = nullptr);
   // A core.loop that becomes the function.
   Result<LoweredNode> lower_outermost(const graph::Node& n);
   // chain.cc: nodes that become the function; `outputs` are those of their values that others use, none of them a view.
@@ -82,9 +84,9 @@ class RegionLowering {
   Status lower_append(const graph::Node& n, Block& out);
   Dim elements_of(graph::ValueId v) const;
   std::string name_of(graph::ValueId v) const;
-  bool is_known(graph::ValueId v) const { return places_[v].has_value(); }
   Place place_of(graph::ValueId v);
   Place place_of_constant(const graph::ConstantPtr& c);
+  Place add_param(const std::string& name, DType t, Dim elements, KernelArg arg);
   // A value about to be computed: where it was planned to be, or a buffer declared in `out`.
   Result<Place> define(const graph::Node& n, graph::ValueId v, Block& out);
   Result<Place> new_buffer(const graph::Node& n, const std::string& name, DType t, const graph::Shape& shape, Block& out);
@@ -138,6 +140,8 @@ class RegionLowering {
   // A temporary of the lowered node that the function writes.
   Place add_temporary(const std::string& name, DType t, Dim elements);
   std::vector<SymbolId> late_symbols(const graph::Node& n, const graph::LoopParts& parts) const;
+  // The kernel of all that was lowered, with `body`, which is done `work` times.
+  LoweredNode finish(const graph::Node& n, const char* maker, loop::StmtPtr body, int64_t work);
   LoweredKernel copy_late(const graph::Node& n, graph::ValueId v, int32_t temporary);
 
   // loop.cc, loop_carry.cc
@@ -157,7 +161,7 @@ class RegionLowering {
   bool is_computed(const graph::Region& r, graph::ValueId v) const;
 
   const graph::Function& f_;
-  ConstantValues constants_;
+  ConstantValues constants_;  // those of the function, and those of its regions
   expr::Context& ctx_;
   const target::Target& target_;
   const Options& options_;
@@ -167,7 +171,7 @@ class RegionLowering {
   std::string derivation_;
   std::vector<artifact::Provenance> parts_;  // kernels that became part of this one
   std::vector<loop::Trap> traps_;
-  std::vector<std::optional<Place>> places_;  // by value id
+  std::unordered_map<graph::ValueId, Place> places_;
   std::map<const graph::ConstantData*, Place> constant_places_;
   std::map<graph::ValueId, Place> destinations_;
   // The results of concats that lie where the carried value lies: their pieces are written behind it.

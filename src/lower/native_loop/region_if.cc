@@ -121,8 +121,8 @@ Status RegionLowering::define_merged(const Node& n, const Branch& then, const Br
                                  "or a bound that a run may not need");
       if (bound) room = room ? max(room, *bound) : *bound;
     }
-    if (is_known(v)) {
-      merged.push_back(*places_[v]);
+    if (auto known = places_.find(v); known != places_.end()) {
+      merged.push_back(known->second);
     } else if (!fresh || !room) {
       merged.push_back(TRY(define(n, v, out)));
     } else {

@@ -52,10 +52,7 @@ StmtPtr RegionLowering::unroll_short(const StmtPtr& s) const {
     touches_local |= is_local(x.buffer);
     for (Scalar l : expr::loads_of(x.value)) touches_local |= is_local(l->tensor);
   });
-  if (!touches_local) return s;
-  Stmt unrolled = *s;
-  unrolled.for_kind = ForKind::Unroll;
-  return std::make_shared<const Stmt>(std::move(unrolled));
+  return touches_local ? loop::changed(s, [](Stmt& c) { c.for_kind = ForKind::Unroll; }) : s;
 }
 
 Result<StmtPtr> RegionLowering::inline_kernel(const Node& n, const LoweredKernel& k, const std::vector<Place>& params) {
@@ -65,41 +62,35 @@ Result<StmtPtr> RegionLowering::inline_kernel(const Node& n, const LoweredKernel
     PLIANT_CHECK(b.shape.size() == 1 && b.strides.empty()) << "param " << b.name << " of a kernel is not flat";
     place[b.id] = params[i];
   }
-  StmtPtr body = loop::substitute(loop::fresh_copy(k.function.body, ctx_), {}, [&](Scalar l) {
-    auto it = place.find(l->tensor);
-    return it == place.end() ? l : load(it->second, l->dtype, l->index[0]);
-  });
+  auto placed = [&](loop::BufferId b, const std::vector<Dim>& index) -> std::optional<loop::Element> {
+    const auto it = place.find(b);
+    if (it == place.end()) return std::nullopt;
+    return loop::Element{it->second.buffer, {it->second.offset + index[0]}};
+  };
+  const StmtPtr body = loop::redirect(loop::fresh_copy(k.function.body, ctx_), ctx_, placed);
   Dim unbounded;
   StmtPtr whole = loop::rewrite(body, [&](const StmtPtr& s) -> StmtPtr {
-    Stmt copy = *s;
-    if (s->kind == StmtKind::Store) {
-      auto it = place.find(s->buffer);
-      if (it == place.end()) return s;
-      copy.buffer = it->second.buffer;
-      copy.index = {it->second.offset + s->index[0]};
-    } else if (s->kind == StmtKind::For) {
-      if (s->for_kind == ForKind::Parallel) copy.for_kind = ForKind::Serial;
-      return unroll_short(std::make_shared<const Stmt>(std::move(copy)));
-    } else if (s->kind == StmtKind::Check) {
+    if (s->kind == StmtKind::For) {
+      if (s->for_kind != ForKind::Parallel) return unroll_short(s);
+      return unroll_short(loop::changed(s, [](Stmt& c) { c.for_kind = ForKind::Serial; }));
+    }
+    if (s->kind == StmtKind::Check) {
       const loop::Trap& f = k.function.traps[s->trap];
       return make_check_here(s->value, f.message, f.loc, s->index);
-    } else if (s->kind == StmtKind::Alloc && s->alloc->scope == loop::Scope::Scratch) {
-      // The kernel's own memory is as large as any iteration needs.
-      loop::Buffer b = *s->alloc;
-      const std::optional<graph::Shape> room = room_of(b.shape, b.dtype);
-      if (!room) unbounded = product(ctx_, b.shape);
-      b.shape = room.value_or(b.shape);
-      for (Dim& d : b.strides) {
-        SizeBounds::Query q;
-        const std::optional<Dim> bound = bounds_.upper(d, q);
-        if (!bound) unbounded = d;
-        d = bound.value_or(d);
-      }
-      copy.alloc = std::make_shared<const loop::Buffer>(std::move(b));
-    } else {
-      return s;
     }
-    return std::make_shared<const Stmt>(std::move(copy));
+    if (s->kind != StmtKind::Alloc || s->alloc->scope != loop::Scope::Scratch) return s;
+    // The kernel's own memory is as large as any iteration needs.
+    loop::Buffer b = *s->alloc;
+    const std::optional<graph::Shape> room = room_of(b.shape, b.dtype);
+    if (!room) unbounded = product(ctx_, b.shape);
+    b.shape = room.value_or(b.shape);
+    for (Dim& d : b.strides) {
+      SizeBounds::Query q;
+      const std::optional<Dim> bound = bounds_.upper(d, q);
+      if (!bound) unbounded = d;
+      d = bound.value_or(d);
+    }
+    return loop::make_alloc(std::move(b), s->body[0]);
   });
   if (unbounded)
     return not_native(n, "a kernel needs memory of " + unbounded.str() +

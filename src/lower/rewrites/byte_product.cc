@@ -81,14 +81,8 @@ std::optional<ByteProduct> byte_product_of(const Problem& p, const StageList& li
 }  // namespace
 
 std::optional<ByteProduct> find_byte_product(const Problem& p, const StageList& list) {
-  for (const Stage& s : list.stages)
-    if (s.tensor->kind == te::Kind::Scatter || s.tensor->kind == te::Kind::Scan) return std::nullopt;
-  for (size_t i = list.stages.size(); i-- > 0;) {
-    if (list.stages[i].tensor->kind != te::Kind::Reduce) continue;
-    if (!make_epilogue(p.ctx, list, i)) return std::nullopt;
-    return byte_product_of(p, list, i);
-  }
-  return std::nullopt;
+  const auto root = last_reduction(p.ctx, list);
+  return root ? byte_product_of(p, list, *root) : std::nullopt;
 }
 
 te::Index BorderedCopy::source(const te::Index& i) const {
@@ -98,14 +92,13 @@ te::Index BorderedCopy::source(const te::Index& i) const {
 }
 
 Scalar BorderedCopy::exists(const ByteProduct& f, const te::Index& source) const {
-  Scalar all;
+  std::vector<Scalar> bounds;
   for (size_t a = 0; a + 1 < source.size(); ++a) {
     if (!f.guarded[a]) continue;
-    const Dim zero = source[a]->ctx->constant(0);
-    for (Scalar c : {expr::less_equal(zero, source[a]), expr::less(source[a], f.tensor->shape[a])})
-      all = all ? expr::logical_and(all, c) : c;
+    bounds.push_back(expr::less_equal(source[a]->ctx->constant(0), source[a]));
+    bounds.push_back(expr::less(source[a], f.tensor->shape[a]));
   }
-  return all;
+  return expr::conjunction(bounds);
 }
 
 te::Index BorderedCopy::read_at(const ByteProduct& f, const expr::DimMap& map, Dim last) const {
@@ -118,9 +111,7 @@ te::Index BorderedCopy::read_at(const ByteProduct& f, const expr::DimMap& map, D
 std::optional<BorderedCopy> bordered_copy(const Problem& p, const StageList& list, const ByteProduct& f) {
   const te::TensorDef& t = *list.stages[f.root].tensor;
   const Dim zero = p.ctx.constant(0);
-  std::vector<Loop> loops;
-  for (size_t i = 0; i < t.index.size(); ++i) loops.push_back({t.index[i], t.shape[i]});
-  for (size_t i = 0; i < t.reduce_index.size(); ++i) loops.push_back({t.reduce_index[i], t.reduce_extent[i]});
+  const std::vector<Loop> loops = loops_of(t);
   BorderedCopy out{std::vector<Dim>(f.tensor->rank(), zero), f.tensor->shape};
   for (size_t a = 0; a + 1 < out.shape.size(); ++a) {
     if (!f.guarded[a]) continue;

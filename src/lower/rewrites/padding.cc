@@ -6,20 +6,9 @@
 
 #include <algorithm>
 
+#include "lower/epilogue.h"
+
 namespace pliant::lower {
-
-namespace {
-
-void conjuncts(Scalar s, std::vector<Scalar>& out) {
-  if (s->kind == expr::ScalarKind::Binary && s->binary() == expr::BinaryOp::And) {
-    conjuncts(s->args[0], out);
-    conjuncts(s->args[1], out);
-    return;
-  }
-  out.push_back(s);
-}
-
-}  // namespace
 
 bool guards_exactly(expr::Context& ctx, Scalar guard, Scalar load, const std::vector<Dim>& shape,
                     std::vector<bool>& guarded) {
@@ -44,12 +33,6 @@ bool vanishes_with(Scalar s, Scalar load) {
   if (s->kind == expr::ScalarKind::Cast) return vanishes_with(s->args[0], load);
   bool product = s->kind == expr::ScalarKind::Binary && s->binary() == expr::BinaryOp::Mul;
   return product && (vanishes_with(s->args[0], load) || vanishes_with(s->args[1], load));
-}
-
-std::vector<Scalar> conjuncts_of(Scalar s) {
-  std::vector<Scalar> out;
-  conjuncts(s, out);
-  return out;
 }
 
 std::optional<WindowBounds> window_of(expr::Context& ctx, Dim e, const std::vector<Loop>& loops) {
@@ -94,9 +77,7 @@ std::optional<Padded> make_padded(const Problem& p, const Stage& root) {
   const te::TensorDef& t = *root.tensor;
   Guarded g = split_guard(ctx, root.body, t.combiner, t.accumulate);
   if (!g.guard) return std::nullopt;
-  std::vector<Loop> loops;
-  for (size_t i = 0; i < t.index.size(); ++i) loops.push_back({t.index[i], t.shape[i]});
-  for (size_t i = 0; i < t.reduce_index.size(); ++i) loops.push_back({t.reduce_index[i], t.reduce_extent[i]});
+  const std::vector<Loop> loops = loops_of(t);
   const std::vector<Scalar> loads = expr::loads_of(g.body);
   for (Scalar load : loads) {
     const te::Tensor x = tensor_of(p, load);
@@ -116,14 +97,15 @@ std::optional<Padded> make_padded(const Problem& p, const Stage& root) {
     Padded out;
     Scalar zero = expr::make_const(ctx, x->dtype, 0);
     out.padded = p.te.map(x->name + "_padded", shape, [&](const te::Index& i) {
-      Scalar inside;
+      std::vector<Scalar> bounds;
       te::Index at = i;
       for (size_t a = 0; a < shape.size(); ++a) {
         if (!guarded[a]) continue;
         at[a] = i[a] + low[a];
-        for (Scalar c : {expr::less_equal(ctx.constant(0), at[a]), expr::less(at[a], x->shape[a])})
-          inside = inside ? expr::logical_and(inside, c) : c;
+        bounds.push_back(expr::less_equal(ctx.constant(0), at[a]));
+        bounds.push_back(expr::less(at[a], x->shape[a]));
       }
+      const Scalar inside = expr::conjunction(bounds);
       return inside ? expr::make_select(inside, (*x)(at), zero) : (*x)(at);
     });
     std::vector<Dim> at = load->index;

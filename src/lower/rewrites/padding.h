@@ -1,5 +1,6 @@
 // Guards of convolution windows turned into padded copies.
 #pragma once
+#include "expr/parts.h"
 #include "lower/stages.h"
 
 namespace pliant::lower {
@@ -15,8 +16,6 @@ bool guards_exactly(expr::Context& ctx, Scalar guard, Scalar load, const std::ve
                     std::vector<bool>& guarded);
 // Whether `s` is zero where `load` is: the load itself, converted or as a factor.
 bool vanishes_with(Scalar s, Scalar load);
-// The terms of a conjunction.
-std::vector<Scalar> conjuncts_of(Scalar s);
 // The least and greatest value of an index that is affine in the loops' variables with constant coefficients, over their
 // full ranges.
 struct WindowBounds {

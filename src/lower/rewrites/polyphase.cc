@@ -31,10 +31,8 @@ std::optional<std::pair<Dim, int64_t>> multiple_of(Scalar term) {
   };
   if (is_zero(left)) std::swap(left, right);
   if (!is_zero(right) || left->kind != expr::ScalarKind::Index) return std::nullopt;
-  const expr::DimNode* d = left->index[0].node();
-  if (d->terms.size() != 1 || d->terms[0].second != 1 || d->terms[0].first->factors.size() != 1) return std::nullopt;
-  auto [atom, power] = d->terms[0].first->factors[0];
-  if (atom->kind != expr::AtomKind::Mod || power != 1 || !atom->args[1].is_const()) return std::nullopt;
+  const expr::Atom* atom = expr::as_atom(left->index[0]);
+  if (!atom || atom->kind != expr::AtomKind::Mod || !atom->args[1].is_const()) return std::nullopt;
   return std::pair{atom->args[0], atom->args[1].const_value()};
 }
 
@@ -42,24 +40,13 @@ std::optional<Polyphase> phased_axis(expr::Context& ctx, const te::TensorDef& t,
   auto multiple = multiple_of(term);
   if (!multiple || multiple->second < 2 || multiple->second > kMostRests) return std::nullopt;
   auto [e, stride] = *multiple;
-  // The one variable of `vars` in e, and its coefficient.
-  auto only = [&](const std::vector<SymbolId>& vars) -> std::optional<std::pair<size_t, int64_t>> {
-    std::optional<std::pair<size_t, int64_t>> found;
-    for (size_t i = 0; i < vars.size(); ++i) {
-      if (!expr::uses_symbol(e, vars[i])) continue;
-      auto c = expr::coefficient_of(e, vars[i]);
-      if (found || !c || !c->is_const()) return std::nullopt;
-      found = {i, c->const_value()};
-    }
-    return found;
-  };
-  auto o = only(t.index), k = only(t.reduce_index);
-  if (!o || !k || !t.reduce_extent[k->first].is_const()) return std::nullopt;
+  const auto o = only_use(e, t.index), k = only_use(e, t.reduce_index);
+  if (!o || !k || !t.reduce_extent[k->at].is_const()) return std::nullopt;
   Dim zero = ctx.constant(0);
-  Dim rest = expr::substitute(e, {{t.index[o->first], zero}, {t.reduce_index[k->first], zero}});
+  Dim rest = expr::substitute(e, {{t.index[o->at], zero}, {t.reduce_index[k->at], zero}});
   if (!rest.is_const()) return std::nullopt;
-  return Polyphase{o->first,  k->first,          stride, t.reduce_extent[k->first].const_value(), o->second,
-                   k->second, rest.const_value()};
+  const int64_t taps = t.reduce_extent[k->at].const_value();
+  return Polyphase{o->at, k->at, stride, taps, o->coefficient, k->coefficient, rest.const_value()};
 }
 
 // Rests that follow each other, with taps that do as well, so that all read the same inputs: one sum computes them together.
@@ -108,36 +95,35 @@ struct Phases {
 };
 
 std::optional<Phases> find_phases(const Problem& p, const StageList& list) {
-  for (const Stage& s : list.stages)
-    if (s.tensor->kind == te::Kind::Scatter || s.tensor->kind == te::Kind::Scan) return std::nullopt;
-  for (size_t i = list.stages.size(); i-- > 0;) {
-    const Stage& s = list.stages[i];
-    const te::TensorDef& t = *s.tensor;
-    if (t.kind != te::Kind::Reduce) continue;
-    if (is_arg(t.combiner) || !make_epilogue(p.ctx, list, i)) return std::nullopt;
-    Guarded g = split_guard(p.ctx, s.body, t.combiner, t.accumulate);
-    if (!g.guard) return std::nullopt;
-    Phases out{i, {}, g.body, {}, {}};
-    for (Scalar term : conjuncts_of(g.guard)) {
-      if (auto axis = phased_axis(p.ctx, t, term)) {
-        for (const Polyphase& other : out.axes)
-          if (other.output == axis->output || other.tap == axis->tap) return std::nullopt;
-        out.axes.push_back(*axis);
-      } else {
-        out.guard = out.guard ? expr::logical_and(out.guard, term) : term;
-      }
+  const auto root = last_reduction(p.ctx, list);
+  if (!root) return std::nullopt;
+  const Stage& s = list.stages[*root];
+  const te::TensorDef& t = *s.tensor;
+  if (is_arg(t.combiner)) return std::nullopt;
+  Guarded g = split_guard(p.ctx, s.body, t.combiner, t.accumulate);
+  if (!g.guard) return std::nullopt;
+  Phases out{*root, {}, g.body, {}, {}};
+  std::vector<Scalar> guard;
+  for (Scalar term : expr::conjuncts_of(g.guard)) {
+    const auto axis = phased_axis(p.ctx, t, term);
+    if (!axis) {
+      guard.push_back(term);
+      continue;
     }
-    if (out.axes.empty()) return std::nullopt;
-    std::sort(out.axes.begin(), out.axes.end(), [](const Polyphase& a, const Polyphase& b) { return a.output < b.output; });
-    size_t count = 1;
-    for (const Polyphase& axis : out.axes) {
-      out.runs.push_back(runs_of(p.ctx, t, axis));
-      count *= out.runs.back().size();
-      if (count > kMostPhases) return std::nullopt;
-    }
-    return out;
+    for (const Polyphase& other : out.axes)
+      if (other.output == axis->output || other.tap == axis->tap) return std::nullopt;
+    out.axes.push_back(*axis);
   }
-  return std::nullopt;
+  out.guard = expr::conjunction(guard);
+  if (out.axes.empty()) return std::nullopt;
+  std::sort(out.axes.begin(), out.axes.end(), [](const Polyphase& a, const Polyphase& b) { return a.output < b.output; });
+  size_t count = 1;
+  for (const Polyphase& axis : out.axes) {
+    out.runs.push_back(runs_of(p.ctx, t, axis));
+    count *= out.runs.back().size();
+    if (count > kMostPhases) return std::nullopt;
+  }
+  return out;
 }
 
 // The sum over the outputs of one run for each axis, with what is done to it.

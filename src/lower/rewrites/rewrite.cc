@@ -9,6 +9,17 @@ Stage Rewritten::add(const te::Tensor& t) {
   return {t, t->body, {}, {}, false};
 }
 
+std::optional<OnlyUse> only_use(Dim d, const std::vector<SymbolId>& vars) {
+  std::optional<OnlyUse> found;
+  for (size_t i = 0; i < vars.size(); ++i) {
+    if (!expr::uses_symbol(d, vars[i])) continue;
+    const auto c = expr::coefficient_of(d, vars[i]);
+    if (found || !c || !c->is_const()) return std::nullopt;
+    found = OnlyUse{i, c->const_value()};
+  }
+  return found;
+}
+
 Result<LoweredNode> lower_rewritten(const Rewritten& r, const std::string& name) {
   LoweredNode out;
   Temporaries temporaries;

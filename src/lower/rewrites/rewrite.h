@@ -26,6 +26,12 @@ struct Rewritten {
   // Makes `t` known to the list.
   Stage add(const te::Tensor& t);
 };
+// The one of `vars` that `d` uses, with its constant coefficient; nothing where there are several or none.
+struct OnlyUse {
+  size_t at;
+  int64_t coefficient;
+};
+std::optional<OnlyUse> only_use(Dim d, const std::vector<SymbolId>& vars);
 // The kernels of the stages before the root, then those of the rewrite, which are said to come from it.
 Result<LoweredNode> lower_rewritten(const Rewritten& r, const std::string& name);
 

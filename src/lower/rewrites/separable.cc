@@ -26,22 +26,6 @@ struct Separable {
   std::vector<Dim> input;    // the shape that is loaded from
 };
 
-// The one of `vars` that `d` uses, with its constant coefficient.
-struct Use {
-  size_t at;
-  int64_t coefficient;
-};
-std::optional<Use> only_use(Dim d, const std::vector<SymbolId>& vars) {
-  std::optional<Use> found;
-  for (size_t i = 0; i < vars.size(); ++i) {
-    if (!expr::uses_symbol(d, vars[i])) continue;
-    auto c = expr::coefficient_of(d, vars[i]);
-    if (found || !c || !c->is_const()) return std::nullopt;
-    found = Use{i, c->const_value()};
-  }
-  return found;
-}
-
 template <class T>
 bool uses_any(T s, const std::vector<SymbolId>& vars) {
   return std::any_of(vars.begin(), vars.end(), [&](SymbolId v) { return expr::uses_symbol(s, v); });
@@ -68,7 +52,7 @@ bool split_terms(const te::TensorDef& t, Scalar guard, Separable& s) {
   if (!guard) return true;
   std::vector<SymbolId> outer(t.reduce_index.begin(), t.reduce_index.end() - 1);
   for (const Outer& o : s.outer) outer.push_back(t.index[o.output]);
-  for (Scalar term : conjuncts_of(guard)) {
+  for (Scalar term : expr::conjuncts_of(guard)) {
     const bool is_last = expr::uses_symbol(term, t.reduce_index.back());
     if (is_last && uses_any(term, outer)) return false;
     Scalar& side = is_last ? s.first : s.second;
@@ -89,28 +73,24 @@ bool pays(const te::TensorDef& t, const Separable& s) {
 }
 
 std::optional<Separable> find_separable(const Problem& p, const StageList& list) {
-  for (const Stage& s : list.stages)
-    if (s.tensor->kind == te::Kind::Scatter || s.tensor->kind == te::Kind::Scan) return std::nullopt;
-  for (size_t i = list.stages.size(); i-- > 0;) {
-    const te::TensorDef& t = *list.stages[i].tensor;
-    if (t.kind != te::Kind::Reduce) continue;
-    const bool combines =
-        t.combiner == te::Combiner::Max || t.combiner == te::Combiner::Min || t.combiner == te::Combiner::Sum;
-    if (!combines || t.dtype != t.accumulate || t.reduce_index.size() < 2 || !make_epilogue(p.ctx, list, i))
-      return std::nullopt;
-    const Guarded g = split_guard(p.ctx, list.stages[i].body, t.combiner, t.accumulate);
-    const std::vector<Scalar> loads = expr::loads_of(g.body);
-    if (loads.size() != 1 || !list.shapes.count(loads[0]->tensor)) return std::nullopt;
-    Separable s{i, loads[0], g.body, {}, {}, {}, list.shapes.at(loads[0]->tensor)};
-    // The variables are used to find the element and for nothing else. A constant in the element's place could fold away a
-    // condition that uses them.
-    const Scalar alone =
-        expr::substitute(g.body, {}, [&](Scalar l) { return expr::make_load(p.ctx, l->tensor, l->dtype, {}); });
-    if (uses_any(alone, t.index) || uses_any(alone, t.reduce_index)) return std::nullopt;
-    if (!find_outer(t, s) || !split_terms(t, g.guard, s) || !pays(t, s)) return std::nullopt;
-    return s;
-  }
-  return std::nullopt;
+  const auto root = last_reduction(p.ctx, list);
+  if (!root) return std::nullopt;
+  const Stage& stage = list.stages[*root];
+  const te::TensorDef& t = *stage.tensor;
+  const bool combines =
+      t.combiner == te::Combiner::Max || t.combiner == te::Combiner::Min || t.combiner == te::Combiner::Sum;
+  if (!combines || t.dtype != t.accumulate || t.reduce_index.size() < 2) return std::nullopt;
+  const Guarded g = split_guard(p.ctx, stage.body, t.combiner, t.accumulate);
+  const std::vector<Scalar> loads = expr::loads_of(g.body);
+  if (loads.size() != 1 || !list.shapes.count(loads[0]->tensor)) return std::nullopt;
+  Separable s{*root, loads[0], g.body, {}, {}, {}, list.shapes.at(loads[0]->tensor)};
+  // The variables are used to find the element and for nothing else. A constant in the element's place could fold away a
+  // condition that uses them.
+  const Scalar alone =
+      expr::substitute(g.body, {}, [&](Scalar l) { return expr::make_load(p.ctx, l->tensor, l->dtype, {}); });
+  if (uses_any(alone, t.index) || uses_any(alone, t.reduce_index)) return std::nullopt;
+  if (!find_outer(t, s) || !split_terms(t, g.guard, s) || !pays(t, s)) return std::nullopt;
+  return s;
 }
 
 Scalar guarded(expr::Context& ctx, const te::TensorDef& t, Scalar guard, Scalar value) {

@@ -1,5 +1,5 @@
 // for i in min(C, X) { S }  ->  for i in C { if i < X { S } }.
-#include "expr/atoms.h"
+#include "expr/parts.h"
 #include "schedule/primitives/tail.h"
 
 namespace pliant::schedule {

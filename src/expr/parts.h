@@ -1,5 +1,7 @@
-// Dims taken apart, and put together again.
+// Expressions taken apart, and put together again.
 #pragma once
+#include <vector>
+
 #include "expr/expr.h"
 
 namespace pliant::expr {
@@ -8,5 +10,9 @@ namespace pliant::expr {
 const Atom* as_atom(Dim d);
 Dim dim_of_atom(Context& ctx, const Atom& atom);
 Dim dim_of_term(Context& ctx, const Monomial* m, int64_t coefficient);
+// The terms of a conjunction, from left to right.
+std::vector<Scalar> conjuncts_of(Scalar s);
+// The conjunction of the terms; null where there is none.
+Scalar conjunction(const std::vector<Scalar>& terms);
 
 }  // namespace pliant::expr
