@@ -8,7 +8,7 @@
 
 #include "driver/pipeline.h"
 #include "graph/kernel.h"
-#include "lower/interpreted_nodes.h"
+#include "lower/interpreted_nodes_test.h"
 #include "lower/view.h"
 #include "ops/op.h"
 

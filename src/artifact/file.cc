@@ -6,7 +6,7 @@
 
 #include "artifact/program_bytes.h"
 #include "artifact/sha256.h"
-#include "artifact/verify.h"
+#include "artifact/verify/verify.h"
 
 namespace pliant::artifact {
 namespace {
@@ -138,7 +138,8 @@ bool check_sections(std::span<const Section> sections, uint64_t end, std::string
   uint64_t at = sizeof(Header) + sections.size_bytes();
   for (size_t i = 0; i < sections.size(); ++i) {
     const Section& s = sections[i];
-    const bool tables = i<variants, debug = i> constants;
+    const bool tables = i < variants;
+    const bool debug = i > constants;
     const auto kind = tables           ? SectionKind::Tables
                       : i == constants ? SectionKind::Constants
                       : debug          ? SectionKind::Debug

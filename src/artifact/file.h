@@ -59,7 +59,7 @@ struct FileView {
 // Reads untrusted bytes: false with one sentence in `error` that says what is wrong. Takes time and memory in proportion to
 // the bytes given.
 bool open_file(std::span<const std::byte> bytes, const ReadOptions& options, FileView& out, std::string& error);
-// Decodes and verifies (artifact/verify.h) one variant. Program::image holds copies; ConstantDescs are inside
+// Decodes and verifies (artifact/verify/verify.h) one variant. Program::image holds copies; ConstantDescs are inside
 // view.constants.
 bool read_program(const FileView& view, size_t variant, Program& out, std::string& error);
 // Decodes and verifies the debug table of one variant, whose program that is.

@@ -8,8 +8,8 @@
 #include "artifact/program_bytes.h"
 #include "artifact/seal.h"
 #include "artifact/sha256.h"
-#include "artifact/verify.h"
-#include "artifact/verify_test.h"
+#include "artifact/verify/verify.h"
+#include "artifact/verify/verify_test.h"
 
 namespace pliant::artifact {
 namespace {

@@ -1,7 +1,7 @@
 // Random loops: the reference evaluator, the loop interpreter and compiled code must agree to the bit.
 #include <algorithm>
 
-#include "codegen/kernel_harness.h"
+#include "codegen/kernel_harness_test.h"
 #include "lower/lower.h"
 #include "lower/native_loop/random_loops_test.h"
 #include "ops/op.h"

@@ -131,9 +131,7 @@ class Writer {
     for (expr::Dim d : s->index) dim(d);
   }
 
-  void buffer_id(loop::BufferId id) {
-    number(buffers_.try_emplace(id, buffers_.size()).first->second);
-  }
+  void buffer_id(loop::BufferId id) { number(buffers_.try_emplace(id, buffers_.size()).first->second); }
 
   void buffer(const loop::Buffer& b) {
     word('b');

@@ -1,7 +1,7 @@
 // Instructions of targets (target/instruction.h): as updates of vector loops and as Tensor loops.
 #include <algorithm>
 
-#include "codegen/kernel_harness.h"
+#include "codegen/kernel_harness_test.h"
 #include "expr/scalar/packed.h"
 #include "target/match.h"
 

@@ -1,6 +1,6 @@
 // What surrounds the arithmetic: grids of tasks, scratch, checks, shape functions, sharing, determinism.
 
-#include "codegen/kernel_harness.h"
+#include "codegen/kernel_harness_test.h"
 
 namespace pliant::codegen {
 namespace {

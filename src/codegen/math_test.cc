@@ -1,7 +1,7 @@
 // Mathematical functions of compiled code against the C library in f64, over special values and samples of the whole range.
 #include <cfloat>
 
-#include "codegen/kernel_harness.h"
+#include "codegen/kernel_harness_test.h"
 
 namespace pliant::codegen {
 namespace {

@@ -1,6 +1,6 @@
 #include "codegen/polls.h"
 
-#include "codegen/kernel_harness.h"
+#include "codegen/kernel_harness_test.h"
 #include "loop/pass/pass.h"
 #include "loop/walk.h"
 

@@ -1,5 +1,5 @@
 // Random kernels against the interpreter.
-#include "codegen/kernel_harness.h"
+#include "codegen/kernel_harness_test.h"
 #include "loop/random_kernel.h"
 
 namespace pliant::codegen {

@@ -1,5 +1,5 @@
 // Arithmetic of every type, compiled and interpreted, in vector loops with a tail and in scalar loops.
-#include "codegen/kernel_harness.h"
+#include "codegen/kernel_harness_test.h"
 
 namespace pliant::codegen {
 namespace {

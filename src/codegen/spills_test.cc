@@ -1,5 +1,5 @@
 // Remarks on innermost loops whose values do not fit into the registers.
-#include "codegen/kernel_harness.h"
+#include "codegen/kernel_harness_test.h"
 
 namespace pliant::codegen {
 namespace {

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <thread>
 
-#include "codegen/kernel_harness.h"
+#include "codegen/kernel_harness_test.h"
 
 namespace pliant::codegen {
 namespace {

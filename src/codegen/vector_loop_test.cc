@@ -1,5 +1,5 @@
 // Vector loops: contiguous, masked, strided, gathered and reduced accesses, at sizes around the number of lanes.
-#include "codegen/kernel_harness.h"
+#include "codegen/kernel_harness_test.h"
 
 namespace pliant::codegen {
 namespace {

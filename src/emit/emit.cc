@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "artifact/verify.h"
+#include "artifact/verify/verify.h"
 #include "emit/encoder.h"
 
 namespace pliant::emit {

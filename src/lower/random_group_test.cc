@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <random>
 
-#include "lower/interpreted_nodes.h"
+#include "lower/interpreted_nodes_test.h"
 #include "lower/version.h"
 #include "ops/op.h"
 #include "ops/samples.h"

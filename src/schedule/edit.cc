@@ -55,9 +55,7 @@ void Edit::write(const std::vector<std::string>& names) {
   for (const std::string& n : names) write(std::string_view(n));
 }
 
-const char* Edit::scope_text(Scope s) {
-  return s == Scope::Local ? "local" : s == Scope::Scratch ? "scratch" : "param";
-}
+const char* Edit::scope_text(Scope s) { return s == Scope::Local ? "local" : s == Scope::Scratch ? "scratch" : "param"; }
 
 void Edit::set_body(StmtPtr body) { schedule_.function_.body = std::move(body); }
 
@@ -125,8 +123,8 @@ std::string Edit::free_name(const Journal<Map>& names, const std::string& base) 
   if (!names.map().count(base)) return base;
   // `i.2` and `i` both give i.1, i.2 …
   const size_t dot = base.rfind('.');
-  const bool is_numbered =
-      dot + 1 < base.size() && dot != std::string::npos && base.find_first_not_of("0123456789", dot + 1) == std::string::npos;
+  const bool is_numbered = dot + 1 < base.size() && dot != std::string::npos &&
+                           base.find_first_not_of("0123456789", dot + 1) == std::string::npos;
   const std::string stem = is_numbered ? base.substr(0, dot) : base;
   for (int k = 1;; ++k)
     if (std::string name = stem + "." + std::to_string(k); !names.map().count(name)) return name;

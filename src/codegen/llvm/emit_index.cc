@@ -138,9 +138,8 @@ Index Emitter::scale(const Index& x, Value* by) {
       out.small_hi = std::max(x.small_lo * *k, x.small_hi * *k);
     } else {
       Value* factor = spread(by);
-      out.wide = hoist_->pure("vsextmul", {x.small, factor}, [&] {
-        return b_.CreateMul(b_.CreateSExt(x.small, vector_of(b_.getInt64Ty())), factor);
-      });
+      out.wide = hoist_->pure("vsextmul", {x.small, factor},
+                              [&] { return b_.CreateMul(b_.CreateSExt(x.small, vector_of(b_.getInt64Ty())), factor); });
     }
   }
   if (x.wide) out.wide = add_lanes(out.wide, multiply_lanes(x.wide, spread(by)));
@@ -207,9 +206,8 @@ Index Emitter::index_of_atom(const expr::Atom& a) {
         }
         Value* p = wide_lanes(x);
         Value* q = wide_lanes(y);
-        x = of_wide(hoist_->pure("vbroadcast", {p, q}, [&] {
-          return b_.CreateSelect(b_.CreateICmpEQ(p, splat(hoist_->constant(1))), q, p);
-        }));
+        x = of_wide(hoist_->pure("vbroadcast", {p, q},
+                                 [&] { return b_.CreateSelect(b_.CreateICmpEQ(p, splat(hoist_->constant(1))), q, p); }));
       }
       return x;
     }

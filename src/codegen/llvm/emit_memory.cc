@@ -311,7 +311,8 @@ void Emitter::store_reduced(const loop::Stmt& s, const BufferState& b, const Ind
         store_scalar(b, p, combine(s.store_kind, t, load_scalar(b, p), b_.CreateExtractElement(v, lane)));
       });
     }
-    if (guard_.mask) v = b_.CreateSelect(guard_.mask, v, splat(constant(t, (*loop::identity_of(s.store_kind, t, ctx_))->bits)));
+    if (guard_.mask)
+      v = b_.CreateSelect(guard_.mask, v, splat(constant(t, (*loop::identity_of(s.store_kind, t, ctx_))->bits)));
     store_scalar(b, p, combine(s.store_kind, t, load_scalar(b, p), reduce_lanes(s.store_kind, t, v)));
     return;
   }

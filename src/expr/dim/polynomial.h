@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
-#include "expr/parts.h"
 #include "expr/interner.h"
+#include "expr/parts.h"
 
 namespace pliant::expr {
 

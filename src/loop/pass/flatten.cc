@@ -25,9 +25,7 @@ class Flattening {
     b.shape = {end};
     b.strides.clear();
   }
-  std::vector<Dim> flat(BufferId b, const std::vector<Dim>& index) const {
-    return {offset_of(ctx_, strides_.at(b), index)};
-  }
+  std::vector<Dim> flat(BufferId b, const std::vector<Dim>& index) const { return {offset_of(ctx_, strides_.at(b), index)}; }
 
  private:
   expr::Context& ctx_;
@@ -58,9 +56,7 @@ Function flatten(Function f, expr::Context& ctx) {
   f.body = redirect(f.body, ctx, [&](BufferId b, const std::vector<Dim>& index) {
     return std::optional(Element{b, flattening.flat(b, index)});
   });
-  f.body = rewrite(f.body, [&](const StmtPtr& s) {
-    return s->alloc ? make_alloc(allocs.at(s->alloc->id), s->body[0]) : s;
-  });
+  f.body = rewrite(f.body, [&](const StmtPtr& s) { return s->alloc ? make_alloc(allocs.at(s->alloc->id), s->body[0]) : s; });
   return f;
 }
 

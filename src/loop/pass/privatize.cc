@@ -29,9 +29,8 @@ StmtPtr privatized(const StmtPtr& loop, expr::Context& ctx) {
     index.push_back(lane);
     return Element{b, std::move(index)};
   });
-  body = rewrite(body, [&](const StmtPtr& s) {
-    return s->kind == StmtKind::Alloc && own.count(s->alloc->id) ? s->body[0] : s;
-  });
+  body = rewrite(body,
+                 [&](const StmtPtr& s) { return s->kind == StmtKind::Alloc && own.count(s->alloc->id) ? s->body[0] : s; });
   StmtPtr out = with_body(loop, {body});
   for (size_t i = order.size(); i-- > 0;) out = make_alloc(own.at(order[i]), out);
   return out;

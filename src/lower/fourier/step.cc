@@ -115,9 +115,8 @@ StmtPtr FourierSteps::meet_pages() const {
   const int64_t elements = machine::kHugePage / byte_size(work_);
   const Dim pages = expr::floordiv(plan(PlanField::Size) * 4, elements);
   if (pages.is_const(0)) return loop::make_block({});
-  return loop::make_for(ctx_, "page", pages, ForKind::Serial, [&](Dim page) {
-    return loop::make_store(z_, {page * elements}, real_constant(ctx_, work_, 0));
-  });
+  return loop::make_for(ctx_, "page", pages, ForKind::Serial,
+                        [&](Dim page) { return loop::make_store(z_, {page * elements}, real_constant(ctx_, work_, 0)); });
 }
 
 StmtPtr FourierSteps::over(Dim count, const loop::MakeBody& body) const {

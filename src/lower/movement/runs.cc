@@ -283,8 +283,7 @@ Runs make_runs(expr::Context& ctx, const Nest& nest, int64_t chunk, int64_t lane
   }
   for (Dim& base : bases) base = at_row.add("base", base);
   const Dim r = ctx.index_symbol("r", runs);
-  for (size_t k = 0; k < offsets.size(); ++k)
-    bases[k] = at_run.add("at", bases[k] + (from_run + r) * near.strides[k]);
+  for (size_t k = 0; k < offsets.size(); ++k) bases[k] = at_run.add("at", bases[k] + (from_run + r) * near.strides[k]);
   const Dim v = ctx.index_symbol("i", parts.count);
   std::vector<loop::StmtPtr> body;
   Dim begin = ctx.constant(0), left = parts.count;
@@ -293,9 +292,8 @@ Runs make_runs(expr::Context& ctx, const Nest& nest, int64_t chunk, int64_t lane
     const Dim vectors = at_part.add("vectors", holds * floordiv(left, lanes), 0, chunk);
     const Nest flat = nest_of_run(ctx, nest, offsets, bases, known.steps, {v, parts.count});
     body.push_back(loop::make_for(ctx, "v", vectors, loop::ForKind::Serial, [&](Dim w) {
-      return loop::make_for(ctx, "l", lanes, loop::ForKind::Vector, [&](Dim l) {
-        return point(flat, *v.as_symbol(), begin + w * lanes + l);
-      });
+      return loop::make_for(ctx, "l", lanes, loop::ForKind::Vector,
+                            [&](Dim l) { return point(flat, *v.as_symbol(), begin + w * lanes + l); });
     }));
     begin = begin + vectors * lanes;
     left = at_part.add("left", parts.count - begin, 0, chunk);

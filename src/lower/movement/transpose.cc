@@ -143,8 +143,8 @@ StmtPtr Blocks::turned_block(int64_t lanes, Dim row, Dim column, Dim rows, Dim c
   if (columns) store = loop::make_if(expr::less(c, columns), store);
   store = loop::make_for(c, all, ForKind::Vector, store);
   if (rows && !is_long) store = loop::make_if(expr::less(r, rows), store);
-  body.push_back(loop::make_for(r, rows && is_long ? expr::min(rows, all) : all,
-                                is_long ? ForKind::Serial : ForKind::Unroll, store));
+  body.push_back(
+      loop::make_for(r, rows && is_long ? expr::min(rows, all) : all, is_long ? ForKind::Serial : ForKind::Unroll, store));
   return loop::make_allocs(buffers, loop::make_block(std::move(body)));
 }
 
@@ -186,9 +186,8 @@ StmtPtr Blocks::one_by_one(Range rows, Range columns) {
   auto is_copy = [](Scalar s) { return s->kind == expr::ScalarKind::Load; };
   if (!std::all_of(values.begin(), values.end(), is_copy)) return by_vectors(values, rows, columns);
   return loop::make_for(ctx_, "r", rows.length, ForKind::Serial, [&](Dim r) {
-    return loop::make_for(ctx_, "c", columns.length, ForKind::Serial, [&](Dim c) {
-      return store_at(values, {rows.begin + r, columns.begin + c});
-    });
+    return loop::make_for(ctx_, "c", columns.length, ForKind::Serial,
+                          [&](Dim c) { return store_at(values, {rows.begin + r, columns.begin + c}); });
   });
 }
 

@@ -4,7 +4,7 @@
 #include <cinttypes>
 #include <cstring>
 
-#include "artifact/verify_code.h"
+#include "artifact/verify/verify_code.h"
 #include "machine/cores.h"
 #include "machine/cpu.h"
 

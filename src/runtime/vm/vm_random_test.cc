@@ -3,7 +3,7 @@
 // that every run ends; there is no native code, which no verifier could judge.
 #include <random>
 
-#include "artifact/verify.h"
+#include "artifact/verify/verify.h"
 #include "runtime/vm/fixture_test.h"
 
 namespace pliant::runtime::fixture {

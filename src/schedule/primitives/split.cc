@@ -1,8 +1,9 @@
 // for i in E { … i … }  ->  for io in T { for ii in size(io) { … start(io) + ii … } }, in one of three ways:
 //   split         T = ceildiv(E, F), tiles of min(F, E - io*F) from io*F on
-//   split_even    T = ceildiv(E, F), tiles of min(F, E/T + (io < E%T)) from io*(E/T) + min(io, E%T) on: 49 rows in tiles of at
-//                 most 14 are 13 + 12 + 12 + 12, where `split` gives 14 + 14 + 14 + 7
-//   split_blocks  T = ceildiv(ceildiv(E, F), most/F), tiles of min(S, E - io*S) from io*S on, S = ceildiv(ceildiv(E, F), T)*F
+//   split_even    T = ceildiv(E, F), tiles of min(F, E/T + (io < E%T)) from io*(E/T) + min(io, E%T) on: 49 rows in tiles of
+//                 at most 14 are 13 + 12 + 12 + 12, where `split` gives 14 + 14 + 14 + 7
+//   split_blocks  T = ceildiv(ceildiv(E, F), most/F), tiles of min(S, E - io*S) from io*S on, where
+//                 S = ceildiv(ceildiv(E, F), T)*F
 #include <algorithm>
 
 #include "schedule/edit.h"

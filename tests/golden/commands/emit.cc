@@ -8,7 +8,7 @@
 #include "artifact/disassemble.h"
 #include "artifact/entry.h"
 #include "artifact/seal.h"
-#include "artifact/verify.h"
+#include "artifact/verify/verify.h"
 #include "golden/golden.h"
 
 namespace pliant::golden {

@@ -11,7 +11,7 @@
 
 #include "golden/golden.h"
 #include "graph/graph.h"
-#include "lower/interpreted_nodes.h"
+#include "lower/interpreted_nodes_test.h"
 #include "lower/version.h"
 #include "ops/op.h"
 

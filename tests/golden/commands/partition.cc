@@ -10,7 +10,7 @@
 
 #include "bufferize/bufferize.h"
 #include "golden/golden.h"
-#include "lower/interpreted_nodes.h"
+#include "lower/interpreted_nodes_test.h"
 #include "ops/op.h"
 
 namespace pliant::golden {

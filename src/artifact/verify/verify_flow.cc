@@ -1,4 +1,4 @@
-#include "artifact/verify_flow.h"
+#include "artifact/verify/verify_flow.h"
 
 #include <algorithm>
 #include <cstdint>

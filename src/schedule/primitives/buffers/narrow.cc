@@ -12,8 +12,7 @@ Status Schedule::narrow(std::string_view buffer, std::string_view at, loop::Scop
   const StmtPtr alloc = e.alloc_of(b.id), home = TRY(e.find_loop(at));
   const std::vector<StmtPtr> path = e.enclosing(home);
   auto inner = std::find(path.begin(), path.end(), alloc);
-  if (!alloc || inner == path.end())
-    return e.refuse("%" + b.name + " is not allocated around loop " + std::string(at));
+  if (!alloc || inner == path.end()) return e.refuse("%" + b.name + " is not allocated around loop " + std::string(at));
   auto uses_of = [&](const StmtPtr& s) {
     std::vector<Access> all = accesses_of(s);
     std::erase_if(all, [&](const Access& a) { return a.buffer != b.id; });

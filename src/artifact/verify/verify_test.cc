@@ -1,4 +1,4 @@
-#include "artifact/verify_test.h"
+#include "artifact/verify/verify_test.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "artifact/entry.h"
 #include "artifact/seal.h"
-#include "artifact/verify.h"
+#include "artifact/verify/verify.h"
 
 namespace pliant::artifact {
 namespace {

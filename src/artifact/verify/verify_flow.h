@@ -1,7 +1,7 @@
 // The part of the verifier that follows the code along every path: what has been computed and what lies in memory where an
 // instruction uses it.
 #pragma once
-#include "artifact/verify_code.h"
+#include "artifact/verify/verify_code.h"
 
 namespace pliant::artifact {
 

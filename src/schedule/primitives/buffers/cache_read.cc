@@ -12,8 +12,7 @@ Status Schedule::cache_read(std::string_view buffer, std::string_view at, std::s
   std::vector<int64_t> dims = order;
   if (dims.empty())
     for (size_t k = 0; k < a.shape.size(); ++k) dims.push_back(static_cast<int64_t>(k));
-  if (!is_permutation(dims, a.shape.size()))
-    return e.refuse("the order is not a permutation of the dims of %" + a.name);
+  if (!is_permutation(dims, a.shape.size())) return e.refuse("the order is not a permutation of the dims of %" + a.name);
   for (const Access& x : accesses_of(in.body))
     if (x.buffer == a.id && x.is_store) return e.refuse("the body of " + std::string(at) + " writes %" + a.name);
   const auto [region, shape] = TRY(tile_of(e, a, in.body, scope));

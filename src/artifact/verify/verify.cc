@@ -1,4 +1,4 @@
-#include "artifact/verify.h"
+#include "artifact/verify/verify.h"
 
 #include <algorithm>
 #include <string_view>
@@ -7,7 +7,7 @@
 #include "artifact/file.h"
 #include "artifact/seal.h"
 #include "artifact/utf8.h"
-#include "artifact/verify_code.h"
+#include "artifact/verify/verify_code.h"
 
 namespace pliant::artifact {
 namespace {

@@ -1,10 +1,10 @@
-#include "artifact/verify_code.h"
+#include "artifact/verify/verify_code.h"
 
 #include <algorithm>
 #include <vector>
 
-#include "artifact/verify.h"
-#include "artifact/verify_flow.h"
+#include "artifact/verify/verify.h"
+#include "artifact/verify/verify_flow.h"
 
 namespace pliant::artifact {
 namespace {
