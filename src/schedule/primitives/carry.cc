@@ -133,6 +133,8 @@ Status Schedule::carry(std::string_view buffer, std::string_view at, int64_t blo
   Carry carry(e, acc, totals, block);
   if (!carry.only_adds(home)) return e.refuse("loop " + std::string(at) + " does more than to add to %" + acc.name);
   const Dim most = e.ctx.constant(block), terms = carry.terms(home);
+  if (const auto var = uses_bound(terms, home))
+    return e.refuse("how many terms there are depends on " + e.name_of(*var) + ", which is inside " + std::string(at));
   if (e.ctx.proves_less_equal(terms, most)) return e.refuse("no sum has more than " + std::to_string(block) + " terms");
   StmtPtr few;
   if (!e.ctx.proves_less(most, terms)) few = carry.short_of(e.copy(home));
