@@ -108,7 +108,7 @@ function(pliant_layer_test name folder)
 endfunction()
 
 # pliant_generate_list(OUT FOLDER TYPE PREFIX): a header that declares `TYPE PREFIX_<path>();` for every source below
-# src/FOLDER (tests and files that start with '_' left out, and the folders of a sixth argument A|B; '/' becomes '_') and defines
+# src/FOLDER (tests and files that start with '_' left out, and the folders and files of a sixth argument A|B; '/' becomes '_') and defines
 # PLIANT_LIST(X) over them.
 function(pliant_generate_list out folder depth type prefix)
   if(depth EQUAL 1)
@@ -120,7 +120,7 @@ function(pliant_generate_list out folder depth type prefix)
   list(FILTER files EXCLUDE REGEX "_test\\.cc$")
   list(FILTER files EXCLUDE REGEX "(^|/)_")
   if(ARGC GREATER 5)
-    list(FILTER files EXCLUDE REGEX "^(${ARGV5})/")
+    list(FILTER files EXCLUDE REGEX "^(${ARGV5})(/|\\.cc$)")
   endif()
   if(depth EQUAL 1)
     list(FILTER files EXCLUDE REGEX "^(pass|registry)\\.cc$")

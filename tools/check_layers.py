@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that every #include of src/ points down the layers of docs/architecture.md. Exit status 1 with one line a violation."""
+"""Checks that every #include of src/ points down the layers of docs/architecture.md, and that loops of kernels are built where
+docs/adr/0022-naive-functions.md says. Exit status 1 with one line a violation."""
 import pathlib
 import re
 import sys
@@ -27,6 +28,24 @@ ALLOWED = {
     "driver": ["frontend/onnx", "passes", "partition", "bufferize", "emit", "codegen", "artifact"],
     "runtime": ["artifact", "machine"],
 }
+
+# Files and folders of src/lower/ that build loops: the naive functions and what they are made of, and direct builders that the ADR
+# names with reasons. What else there is becomes a template.
+LOOP_BUILDERS = {
+    "naive/work.cc", "nest.cc", "movement/", "fourier/",
+    "contraction/blocked.cc", "contraction/register_block.cc", "contraction/skinny_gemm.cc", "contraction/tile.cc",
+    "reduction/halo_tile.cc", "reduction/long_sum.cc", "reduction/reduce.cc", "reduction/row.cc", "reduction/window.cc",
+}
+
+
+def check_loop_builders(lower):
+    """Files that build loops without being listed, and entries of the list that build none."""
+    found = {p.relative_to(lower).as_posix() for p in lower.rglob("*.cc") if re.search(r"\bmake_for\(", p.read_text())}
+    listed = {(path, entry) for path in found for entry in LOOP_BUILDERS if path == entry or entry.endswith("/") and path.startswith(entry)}
+    for path in sorted(found - {path for path, _ in listed}):
+        yield f"src/lower/{path}: loops of kernels are built by naive functions and templates (tools/check_layers.py, LOOP_BUILDERS)"
+    for entry in sorted(LOOP_BUILDERS - {entry for _, entry in listed}):
+        yield f"tools/check_layers.py: src/lower/{entry} builds no loops"
 
 
 def reach(layer):
@@ -63,6 +82,7 @@ def main():
                 bad.append(f"{path.relative_to(src.parent)}:{number}: {layer} includes {included}")
             if re.match(r'\s*#\s*include\s+[<"]llvm', line) and "codegen/llvm" not in str(path):
                 bad.append(f"{path.relative_to(src.parent)}:{number}: LLVM outside codegen/llvm")
+    bad += check_loop_builders(src / "lower")
     print("\n".join(bad) if bad else "layers: ok")
     return 1 if bad else 0
 

@@ -71,26 +71,31 @@ Strategy strategy(std::string name, Find find, Lower lower) {
             return [&p, &list, lower, found = std::move(found)] { return lower(p, list, *found); };
           }};
 }
-template <class Find>
-Strategy rewrite(std::string name, Find find) {
-  return strategy(name, find,
-                  [name](const Problem&, const StageList&, const Rewritten& r) { return lower_rewritten(r, name); });
+Strategy strategy(const Rewrite& r) {
+  const std::string name = r.name;
+  return strategy(name, r.find,
+                  [name](const Problem&, const StageList&, const Rewritten& to) { return lower_rewritten(to, name); });
 }
 
 }  // namespace
 
 const std::vector<Strategy>& all_strategies() {
-  static const std::vector<Strategy> table = {
-      strategy("fourier", find_fourier, lower_fourier),
-      rewrite("dot4", rewrite_dot4),
-      rewrite("dot2", rewrite_dot2),
-      rewrite("polyphase", rewrite_polyphase),
-      strategy("contraction", find_contraction, lower_contraction),
-      rewrite("separable", rewrite_separable),
-      strategy("rows", find_rows, lower_rows),
-      strategy("reduction", find_reduction_with_epilogue, lower_reduction),
-      {"stages", [](const Problem& p, const StageList& list) { return [&p, &list] { return lower_by_stages(p, list); }; }},
-  };
+  static const std::vector<Strategy> table = [] {
+    std::vector<Strategy> out;
+    for (Strategy& s : std::vector<Strategy>{
+             strategy("fourier", find_fourier, lower_fourier),
+             strategy("contraction", find_contraction, lower_contraction),
+             strategy("rows", find_rows, lower_rows),
+             strategy("reduction", find_reduction_with_epilogue, lower_reduction),
+             {"stages",
+              [](const Problem& p, const StageList& list) { return [&p, &list] { return lower_by_stages(p, list); }; }},
+         }) {
+      for (const Rewrite& r : all_rewrites())
+        if (s.name == r.before) out.push_back(strategy(r));
+      out.push_back(std::move(s));
+    }
+    return out;
+  }();
   return table;
 }
 

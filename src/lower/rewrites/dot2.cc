@@ -66,14 +66,16 @@ std::optional<Rewritten> with_dot2(const Problem& p, const StageList& list, cons
   return out;
 }
 
-}  // namespace
-
-std::optional<Rewritten> rewrite_dot2(const Problem& p, const StageList& list) {
+std::optional<Rewritten> find(const Problem& p, const StageList& list) {
   const std::optional<ByteProduct> f = find_byte_product(p, list);
   if (!f || !f->is_constant) return std::nullopt;
   std::optional<Rewritten> out = with_dot2(p, list, *f);
   if (out && !is_packed_product(out->p, out->list, out->sums[0].recast.stage, out->sums[0].recast.epilogue)) out.reset();
   return out;
 }
+
+}  // namespace
+
+Rewrite rewrite_dot2() { return {.name = "dot2", .before = "contraction", .order = 1, .find = find}; }
 
 }  // namespace pliant::lower

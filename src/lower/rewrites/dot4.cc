@@ -240,12 +240,14 @@ class Maker {
   std::vector<size_t> row_axes_;  // of the sum, those that x varies along; set by sums_of_rows
 };
 
-}  // namespace
-
-std::optional<Rewritten> rewrite_dot4(const Problem& p, const StageList& list) {
+std::optional<Rewritten> find(const Problem& p, const StageList& list) {
   if (!target::has_instruction(p.target, "dot4")) return std::nullopt;
   const std::optional<ByteProduct> f = find_byte_product(p, list);
   return f ? Maker(p, list, *f).make() : std::nullopt;
 }
+
+}  // namespace
+
+Rewrite rewrite_dot4() { return {.name = "dot4", .before = "contraction", .find = find}; }
 
 }  // namespace pliant::lower

@@ -203,9 +203,7 @@ RewrittenSum sum_of_runs(const Problem& p, Rewritten& out, const Phases& phases,
   return {std::move(phase), product ? Kernel::Product : Kernel::Reduction};
 }
 
-}  // namespace
-
-std::optional<Rewritten> rewrite_polyphase(const Problem& p, const StageList& list) {
+std::optional<Rewritten> find(const Problem& p, const StageList& list) {
   const std::optional<Phases> phases = find_phases(p, list);
   if (!phases) return std::nullopt;
   Rewritten out{p, list, phases->root};
@@ -220,5 +218,9 @@ std::optional<Rewritten> rewrite_polyphase(const Problem& p, const StageList& li
     if (a == picks.size()) return out;
   }
 }
+
+}  // namespace
+
+Rewrite rewrite_polyphase() { return {.name = "polyphase", .before = "contraction", .order = 2, .find = find}; }
 
 }  // namespace pliant::lower

@@ -1,8 +1,23 @@
 #include "lower/rewrites/rewrite.h"
 
+#include <algorithm>
+
 #include "lower/temporaries.h"
 
 namespace pliant::lower {
+
+#include "lower_rewrites_list.h"
+
+const std::vector<Rewrite>& all_rewrites() {
+#define PLIANT_ROW(f) f(),
+  static const std::vector<Rewrite> all = [] {
+    std::vector<Rewrite> list{PLIANT_LIST(PLIANT_ROW)};
+    std::stable_sort(list.begin(), list.end(), [](const Rewrite& a, const Rewrite& b) { return a.order < b.order; });
+    return list;
+  }();
+#undef PLIANT_ROW
+  return all;
+}
 
 Stage Rewritten::add(const te::Tensor& t) {
   list.add(t);

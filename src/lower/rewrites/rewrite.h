@@ -35,17 +35,14 @@ std::optional<OnlyUse> only_use(Dim d, const std::vector<SymbolId>& vars);
 // The kernels of the stages before the root, then those of the rewrite, which are said to come from it.
 Result<LoweredNode> lower_rewritten(const Rewritten& r, const std::string& name);
 
-// Nothing where the rewrite does not fit, or does not pay.
-//
-// Sums of products of 8-bit integers less their zero points, with constants as one factor or of two matrices, on targets
-// with the instruction dot4, which adds the products of four bytes by four.
-std::optional<Rewritten> rewrite_dot4(const Problem& p, const StageList& list);
-// The same with constants as one factor on other targets: the differences fit i16, and dot2 multiplies and adds two of them.
-std::optional<Rewritten> rewrite_dot2(const Problem& p, const StageList& list);
-// Sums in which a tap exists only where its distance from the output's position is a multiple of a stride, as in the
-// transpose of a convolution: outputs whose positions leave the same rest have the same taps, and are a sum of their own.
-std::optional<Rewritten> rewrite_polyphase(const Problem& p, const StageList& list);
-// Windows whose axes can be reduced one after the other, as those of pools can: a window of 13 by 13 is 26 taps then.
-std::optional<Rewritten> rewrite_separable(const Problem& p, const StageList& list);
+// A file of this folder defines `Rewrite rewrite_NAME()`, which puts it into the list.
+struct Rewrite {
+  const char* name;
+  const char* before;  // the strategy that would take the stages otherwise
+  int order = 0;       // among those before one strategy, the least first
+  // Nothing where the rewrite does not fit, or does not pay.
+  std::optional<Rewritten> (*find)(const Problem& p, const StageList& list);
+};
+const std::vector<Rewrite>& all_rewrites();
 
 }  // namespace pliant::lower

@@ -125,9 +125,7 @@ te::Tensor reduce_rest(const Problem& p, const te::TensorDef& t, const Separable
   });
 }
 
-}  // namespace
-
-std::optional<Rewritten> rewrite_separable(const Problem& p, const StageList& list) {
+std::optional<Rewritten> find(const Problem& p, const StageList& list) {
   const std::optional<Separable> s = find_separable(p, list);
   if (!s) return std::nullopt;
   const te::TensorDef& t = *list.stages[s->root].tensor;
@@ -140,5 +138,9 @@ std::optional<Rewritten> rewrite_separable(const Problem& p, const StageList& li
                              [&](const te::Index& o) { return index_map(t, o, {}); })});
   return out;
 }
+
+}  // namespace
+
+Rewrite rewrite_separable() { return {.name = "separable", .before = "rows", .find = find}; }
 
 }  // namespace pliant::lower
