@@ -1,5 +1,6 @@
 // Lowering: one node of the fused graph to loop functions, through the strategies that fit it.
 #pragma once
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,6 +19,8 @@ namespace pliant::lower {
 struct Options {
   int opt_level = 3;
   bool derivations = false;  // fill in the texts of LoweredNode and LoweredKernel that a dump shows
+  // The value of a template's knob, of those that it may have; none: the first of them.
+  std::function<int64_t(const std::string& knob, const std::vector<int64_t>& domain)> choose{};
 };
 // What is bound to one parameter of a kernel: a graph value, a packed constant, or a temporary of the node.
 struct KernelArg {

@@ -1,5 +1,6 @@
 // Naive functions and lowered kernels against the reference evaluator: every sample of every operator, and random fused
-// groups at three shapes each, sizes of zero among them. PLIANT_RANDOM_GROUPS says how many groups.
+// groups at three shapes each, sizes of zero among them, with the templates' knobs at their defaults and at random.
+// PLIANT_RANDOM_GROUPS says how many groups.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -19,14 +20,21 @@ using Sizes = std::map<std::string, int64_t>;
 
 constexpr const char* kTargets[] = {"naive", "x86-64-v3", "x86-64-v4"};
 
+// Knobs at random values of their domains.
+Options random_knobs(std::mt19937_64& random) {
+  return {.derivations = true, .choose = [&random](const std::string&, const std::vector<int64_t>& domain) {
+            return domain[random() % domain.size()];
+          }};
+}
+
 // What the function gives when its nodes are lowered for the target, or `naive`, and interpreted; the reference's results
 // are `expected`. `derivations` gets those of the nodes.
 void check(const graph::Function& f, expr::Context& ctx, const Sizes& sizes, const std::vector<te::Array>& params,
-           const std::vector<te::Array>& expected, const char* target, std::string* derivations = nullptr) {
+           const std::vector<te::Array>& expected, const char* target, const Options& options,
+           std::string* derivations = nullptr) {
   InterpretedNodes nodes(f, ctx, sizes);
   for (size_t i = 0; i < params.size(); ++i) nodes.memory(f.params[i]) = params[i];
   const target::Target* t = target::find_target(target);
-  const Options options{.derivations = true};
   const auto lower = [&](const graph::Node& n, const ConstantValues& constants) {
     return t ? lower_node(f, n, constants, ctx, *t, options)
              : naive_node(f, n, constants, ctx, codegen::native_target(), options);
@@ -77,7 +85,9 @@ TEST(Samples, KernelsGiveWhatTheReferenceGives) {
       const auto expected = ops::evaluate(*f.value(), ctx, views_of(params));
       ASSERT_TRUE(expected.ok()) << expected.error().text();
       for (const char* target : {"naive", "x86-64-v3"})
-        check(*f.value(), ctx, sample.value().symbols, params, expected.value(), target);
+        check(*f.value(), ctx, sample.value().symbols, params, expected.value(), target, {.derivations = true});
+      std::mt19937_64 random(1);
+      check(*f.value(), ctx, sample.value().symbols, params, expected.value(), "x86-64-v3", random_knobs(random));
     }
   }
 }
@@ -341,7 +351,9 @@ TEST(RandomGroups, KernelsGiveWhatTheReferenceGives) {
       const auto expected = ops::evaluate(*f, ctx, views_of(params));
       ASSERT_TRUE(expected.ok()) << expected.error().text();
       ++tried;
-      for (const char* target : kTargets) check(*f, ctx, sizes, params, expected.value(), target, &derivations);
+      for (const char* target : kTargets)
+        check(*f, ctx, sizes, params, expected.value(), target, {.derivations = true}, &derivations);
+      check(*f, ctx, sizes, params, expected.value(), kTargets[1 + random() % 2], random_knobs(random), &derivations);
     }
   }
   EXPECT_GT(tried, static_cast<int>(count));

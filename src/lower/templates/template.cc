@@ -50,7 +50,7 @@ Result<LoweredKernel> schedule_kernel(const Problem& p, const Template& t, Work 
   const std::optional<Space> space = t.match(work, p.target);
   PLIANT_CHECK(space) << "template " << t.name << " does not fit " << work.function.name;
   Point point;
-  for (const Knob& k : *space) point.push_back(k.domain.front());
+  for (const Knob& k : *space) point.push_back(p.options.choose ? p.options.choose(k.name, k.domain) : k.domain.front());
   schedule::Schedule s(work.function, ctx, schedule::Verify::Statements);
   TRY(t.apply(s, point));
   TRY(s.verify());
