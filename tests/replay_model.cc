@@ -94,7 +94,7 @@ class Replay {
 
   Status run_node(const graph::Node& n, Counts& counts) {
     const lower::Options options{.derivations = true};
-    const lower::LoweredNode low = TRY(lower::lower_node(f_, n, constants_, ctx_, target_, options));
+    const lower::LoweredNode low = TRY(lower::lower_node({f_, constants_, ctx_, target_, options}, n));
     ++counts.nodes;
     lower::InterpretedNodes made(f_, ctx_, sizes_), naive(f_, ctx_, sizes_);
     double work = 0;
@@ -109,7 +109,7 @@ class Replay {
     for (graph::ValueId v : n.inputs)
       if (v != graph::kNoValue) made.memory(v) = naive.memory(v) = input(made, v);
     const Status first = made.run_node(n, low);
-    const Status second = naive.run_node(n, TRY(lower::naive_node(f_, n, constants_, ctx_, target_, options)));
+    const Status second = naive.run_node(n, TRY(lower::naive_node({f_, constants_, ctx_, target_, options}, n)));
     if (first.ok() != second.ok())
       return make_error("loop-equivalence", describe(n.loc),
                         "stops " + std::string(first.ok() ? "in the naive function alone" : first.error().text()));

@@ -73,7 +73,7 @@ class Program {
   bool run(const graph::Node& n, const lower::ConstantValues& constants) {
     for (const target::Target& target : target::all_targets()) {
       std::string reason;
-      auto low = lower::lower_loop(*f_, n, constants, ctx_, target, {}, &reason);
+      auto low = lower::lower_loop({*f_, constants, ctx_, target, {}}, n, &reason);
       if (!low.ok()) throw std::runtime_error(low.error().text());
       if (!low.value()) return false;
       const lower::LoweredKernel& k = low.value()->kernels[0];
@@ -230,7 +230,7 @@ std::string reason_against(const std::string& body, const std::string& symbols =
   lower::ConstantValues constants;
   std::string reason;
   const graph::Node& loop = f.value()->nodes.back();
-  auto low = lower::lower_loop(*f.value(), loop, constants, ctx, target::native_target(), {}, &reason);
+  auto low = lower::lower_loop({*f.value(), constants, ctx, target::native_target(), {}}, loop, &reason);
   if (!low.ok()) return low.error().text();
   return low.value() ? "native" : reason.substr(reason.find("): ") + 3);
 }

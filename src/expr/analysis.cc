@@ -139,6 +139,24 @@ std::optional<Dim> coefficient_of(Dim d, SymbolId s) {
   return linear->coefficient;
 }
 
+std::optional<Dim> as_index(Scalar s) {
+  if (s->kind == ScalarKind::Index) return s->index[0];
+  if (s->kind == ScalarKind::Const && s.dtype() == DType::I64) return s->ctx->constant(static_cast<int64_t>(s->bits));
+  return std::nullopt;
+}
+
+std::vector<Scalar> unconditional_loads(Scalar s) {
+  std::vector<Scalar> out;
+  std::unordered_set<const ScalarNode*> seen;
+  auto visit = [&](auto&& self, Scalar x) -> void {
+    if (!seen.insert(x.node()).second) return;
+    if (x->kind == ScalarKind::Load) out.push_back(x);
+    for (size_t k = 0; k < (x->kind == ScalarKind::Select ? 1 : x->args.size()); ++k) self(self, x->args[k]);
+  };
+  visit(visit, s);
+  return out;
+}
+
 std::vector<Scalar> conjuncts_of(Scalar s) {
   if (s->kind != ScalarKind::Binary || s->binary() != BinaryOp::And) return {s};
   std::vector<Scalar> all = conjuncts_of(s->args[0]);

@@ -10,6 +10,10 @@ namespace pliant::expr {
 const Atom* as_atom(Dim d);
 Dim dim_of_atom(Context& ctx, const Atom& atom);
 Dim dim_of_term(Context& ctx, const Monomial* m, int64_t coefficient);
+// `s` as a Dim, where it is an index or a constant of i64.
+std::optional<Dim> as_index(Scalar s);
+// The loads that are made whatever the conditions inside `s` are, each once.
+std::vector<Scalar> unconditional_loads(Scalar s);
 // The terms of a conjunction, from left to right.
 std::vector<Scalar> conjuncts_of(Scalar s);
 // The conjunction of the terms; null where there is none.

@@ -12,24 +12,23 @@ graph::ConstantPtr ConstantValues::operator[](graph::ValueId v) const {
   return outer_ ? (*outer_)[v] : nullptr;
 }
 
-Result<LoweredNode> lower_kernel(const graph::Function& f, const Node& kernel, const ConstantValues& constants,
-                                 expr::Context& ctx, const target::Target& target, const Options& options) {
+Result<LoweredNode> lower_kernel(const LoweringContext& in, const Node& kernel) {
   const std::string backend = kernel.attrs.string_or("backend", "");
   if (backend != "cpu")
     return make_error("unknown-target", describe(kernel.loc), "there is no back end \"" + backend + "\"",
                       {"the back ends are: cpu"});
   const KernelForm form = graph::kernel_form(kernel);
-  if (form == KernelForm::Group) return lower_node(f, kernel, constants, ctx, target, options);
+  if (form == KernelForm::Group) return lower_node(in, kernel);
   std::vector<Node> nodes = graph::inlined_nodes(kernel);
   std::string reason = "the size of a value between its nodes has no bound";
   std::optional<LoweredNode> low;
   if (form == KernelForm::Chain) {
-    low = TRY(lower_chain(f, nodes, kernel.outputs, constants, ctx, target, options));
+    low = TRY(lower_chain(in, nodes, kernel.outputs));
   } else {
-    ConstantValues all(&constants);
+    ConstantValues all(&in.constants);
     for (const Node& n : nodes)
       if (n.op == "core.const") all.set(n.outputs[0], n.attrs.constant("value"));
-    low = TRY(lower_loop(f, nodes.back(), all, ctx, target, options, &reason));
+    low = TRY(lower_loop({in.function, all, in.ctx, in.target, in.options}, nodes.back(), &reason));
   }
   if (!low) return make_error("loop-not-native", describe(kernel.loc), "it cannot be one kernel: " + reason);
   return std::move(*low);

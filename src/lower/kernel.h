@@ -11,7 +11,6 @@ using LoweredKernels = std::unordered_map<const graph::Region*, LoweredNode>;
 
 // Lowers a kernel of back end "cpu" as its form says: a group by the strategies, a chain and a loop to one kernel of one
 // task. A chain or loop for which lower_chain or lower_loop finds nothing is an error.
-Result<LoweredNode> lower_kernel(const graph::Function& f, const graph::Node& kernel, const ConstantValues& constants,
-                                 expr::Context& ctx, const target::Target& target, const Options& options);
+Result<LoweredNode> lower_kernel(const LoweringContext& in, const graph::Node& kernel);
 
 }  // namespace pliant::lower

@@ -104,22 +104,25 @@ class ConstantValues {
   const ConstantValues* outer_ = nullptr;
   std::unordered_map<graph::ValueId, graph::ConstantPtr> own_;
 };
-// Lowers `node` of `f`. The name is made from the model's nodes.
-Result<LoweredNode> lower_node(const graph::Function& f, const graph::Node& node, const ConstantValues& constants,
-                               expr::Context& ctx, const target::Target& target, const Options& options);
+// The function whose nodes are lowered, what is known of it, and for whom.
+struct LoweringContext {
+  const graph::Function& function;
+  const ConstantValues& constants;
+  expr::Context& ctx;
+  const target::Target& target;
+  const Options& options;
+};
+// Lowers a node. The name is made from the model's nodes.
+Result<LoweredNode> lower_node(const LoweringContext& in, const graph::Node& node);
 // The node as one kernel of one task that does nothing clever: what lower_node's kernels are measured against.
-Result<LoweredNode> naive_node(const graph::Function& f, const graph::Node& node, const ConstantValues& constants,
-                               expr::Context& ctx, const target::Target& target, const Options& options);
+Result<LoweredNode> naive_node(const LoweringContext& in, const graph::Node& node);
 // Lowers a core.loop whose body has loop IR throughout to one kernel that runs the whole loop. Nothing when that is not
 // possible; `reason` then gets why. The node is as `lower_node` gets it: nodes of the body may be fused groups.
-Result<std::optional<LoweredNode>> lower_loop(const graph::Function& f, const graph::Node& node,
-                                              const ConstantValues& constants, expr::Context& ctx,
-                                              const target::Target& target, const Options& options,
+Result<std::optional<LoweredNode>> lower_loop(const LoweringContext& in, const graph::Node& node,
                                               std::string* reason = nullptr);
 // Lowers nodes in a row, none of them structured, to one kernel of one task. `outputs`: the values that others use, none of
 // them a view (lower/view.h). Nothing where a temporary has no bound.
-Result<std::optional<LoweredNode>> lower_chain(const graph::Function& f, std::span<const graph::Node> nodes,
-                                               const std::vector<graph::ValueId>& outputs, const ConstantValues& constants,
-                                               expr::Context& ctx, const target::Target& target, const Options& options);
+Result<std::optional<LoweredNode>> lower_chain(const LoweringContext& in, std::span<const graph::Node> nodes,
+                                               const std::vector<graph::ValueId>& outputs);
 
 }  // namespace pliant::lower

@@ -36,8 +36,8 @@ void check(const graph::Function& f, expr::Context& ctx, const Sizes& sizes, con
   for (size_t i = 0; i < params.size(); ++i) nodes.memory(f.params[i]) = params[i];
   const target::Target* t = target::find_target(target);
   const auto lower = [&](const graph::Node& n, const ConstantValues& constants) {
-    return t ? lower_node(f, n, constants, ctx, *t, options)
-             : naive_node(f, n, constants, ctx, codegen::native_target(), options);
+    return t ? lower_node({f, constants, ctx, *t, options}, n)
+             : naive_node({f, constants, ctx, codegen::native_target(), options}, n);
   };
   Status done = ok();
   try {

@@ -305,17 +305,17 @@ void Signature::add_read(expr::TensorId id) {
                       p_.constants[i] != nullptr);
     return add_arg(id, {p_.node.inputs[i], nullptr, -1, {}});
   }
-  for (size_t i = 0; i < p_.outputs.size(); ++i) {
-    const te::Tensor& t = p_.outputs[i];
-    if (t->id != id) continue;
-    builder_.add_read(id, t->name, t->dtype, t->shape);
-    return add_arg(id, {p_.node.outputs[i], nullptr, -1, {}});
-  }
-  auto it = temporaries_.find(id);
-  PLIANT_CHECK(it != temporaries_.end()) << "tensor " << id << " of kernel " << p_.name << " has no memory";
   const te::Tensor& t = list_.tensors.at(id);
   builder_.add_read(id, t->name, t->dtype, t->shape);
-  add_arg(id, {graph::kNoValue, nullptr, it->second, {}});
+  add_arg(id, memory_of(*t));
+}
+
+KernelArg Signature::memory_of(const te::TensorDef& t) const {
+  for (size_t i = 0; i < p_.outputs.size(); ++i)
+    if (p_.outputs[i]->id == t.id) return {.value = p_.node.outputs[i]};
+  const auto it = temporaries_.find(t.id);
+  PLIANT_CHECK(it != temporaries_.end()) << "tensor " << t.name << " of kernel " << p_.name << " has no memory";
+  return {.temporary = it->second};
 }
 
 void Signature::add_reads(Scalar flat_body, const std::set<expr::TensorId>& inner) {
@@ -337,11 +337,7 @@ void Signature::add_write_as(const te::Tensor& t, expr::TensorId id) {
 
 void Signature::add_written(const te::Tensor& t, expr::TensorId id) {
   PLIANT_CHECK(!seen_.count(id)) << "tensor " << t->name << " is read before it is written in kernel " << p_.name;
-  for (size_t i = 0; i < p_.outputs.size(); ++i)
-    if (p_.outputs[i]->id == t->id) return add_arg(id, {p_.node.outputs[i], nullptr, -1, {}});
-  auto it = temporaries_.find(t->id);
-  PLIANT_CHECK(it != temporaries_.end()) << "tensor " << t->name << " of kernel " << p_.name << " has no memory";
-  add_arg(id, {graph::kNoValue, nullptr, it->second, {}});
+  add_arg(id, memory_of(*t));
 }
 
 void Signature::add_constant(expr::TensorId id, const std::string& name, graph::ConstantPtr packed) {

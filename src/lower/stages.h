@@ -68,6 +68,8 @@ class Signature {
 
  private:
   void add_arg(expr::TensorId id, KernelArg arg);
+  // Of an output or a temporary.
+  KernelArg memory_of(const te::TensorDef& t) const;
   void add_written(const te::Tensor& t, expr::TensorId id);
   const Problem& p_;
   const StageList& list_;

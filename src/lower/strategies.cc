@@ -134,52 +134,48 @@ Result<LoweredKernel> lower_map_check(const Problem& p, const ops::Defined& d, s
 }
 
 // The node as tensor expressions, given to `lower`.
-Result<LoweredNode> with_problem(const graph::Function& f, const graph::Node& node, const ConstantValues& constants,
-                                 expr::Context& ctx, const target::Target& target, const Options& options,
+Result<LoweredNode> with_problem(const LoweringContext& in, const graph::Node& node,
                                  const std::function<Result<LoweredNode>(Problem& p, const ops::Defined& d)>& lower) {
-  te::Builder builder(ctx);
-  const ops::Defined d = TRY(ops::define(f, node, builder));
-  Problem p{ctx, builder, target, options, f, node, d.inputs, d.outputs, {}, {}, symbol_name(node), node.loc};
-  for (graph::ValueId v : node.inputs) p.constants.push_back(v == graph::kNoValue ? nullptr : constants[v]);
+  te::Builder builder(in.ctx);
+  const ops::Defined d = TRY(ops::define(in.function, node, builder));
+  Problem p{in.ctx,   builder,   in.target, in.options, in.function,       node,
+            d.inputs, d.outputs, {},        {},         symbol_name(node), node.loc};
+  for (graph::ValueId v : node.inputs) p.constants.push_back(v == graph::kNoValue ? nullptr : in.constants[v]);
   return lower(p, d);
 }
 
 }  // namespace
 
-Result<LoweredNode> lower_node(const graph::Function& f, const graph::Node& node, const ConstantValues& constants,
-                               expr::Context& ctx, const target::Target& target, const Options& options) {
-  return with_problem(
-      f, node, constants, ctx, target, options, [&](Problem& p, const ops::Defined& d) -> Result<LoweredNode> {
-        std::vector<LoweredKernel> checks;
-        if (checks_are_stages(d)) {
-          p.checks = d.checks;
-        } else {
-          for (size_t k = 0; k < d.checks.size(); ++k)
-            checks.push_back(TRY(is_map(d.checks[k]) ? lower_map_check(p, d, k)
-                                                     : lower_check(p, d.checks[k], location_of_check(f, node, k, ctx))));
-        }
-        LoweredNode out = TRY(lower_problem(p, d));
-        out.kernels.insert(out.kernels.begin(), std::make_move_iterator(checks.begin()),
-                           std::make_move_iterator(checks.end()));
-        for (const LoweredKernel& k : out.kernels) PLIANT_CHECK(!k.provenance.empty()) << "nobody made " << k.function.name;
-        return out;
-      });
+Result<LoweredNode> lower_node(const LoweringContext& in, const graph::Node& node) {
+  return with_problem(in, node, [&](Problem& p, const ops::Defined& d) -> Result<LoweredNode> {
+    std::vector<LoweredKernel> checks;
+    if (checks_are_stages(d)) {
+      p.checks = d.checks;
+    } else {
+      for (size_t k = 0; k < d.checks.size(); ++k) {
+        auto location = [&] { return location_of_check(in.function, node, k, in.ctx); };
+        checks.push_back(TRY(is_map(d.checks[k]) ? lower_map_check(p, d, k) : lower_check(p, d.checks[k], location())));
+      }
+    }
+    LoweredNode out = TRY(lower_problem(p, d));
+    out.kernels.insert(out.kernels.begin(), std::make_move_iterator(checks.begin()), std::make_move_iterator(checks.end()));
+    for (const LoweredKernel& k : out.kernels) PLIANT_CHECK(!k.provenance.empty()) << "nobody made " << k.function.name;
+    return out;
+  });
 }
 
-Result<LoweredNode> naive_node(const graph::Function& f, const graph::Node& node, const ConstantValues& constants,
-                               expr::Context& ctx, const target::Target& target, const Options& options) {
-  return with_problem(f, node, constants, ctx, target, options,
-                      [&](Problem& p, const ops::Defined& d) -> Result<LoweredNode> {
-                        Work work = make_work(p, make_stages(p), d.checks);
-                        LoweredNode out;
-                        out.derivation = print(work, ctx);
-                        LoweredKernel k = built_by("naive");
-                        k.function = std::move(work.function);
-                        k.args = std::move(work.args);
-                        k.tasks = k.work = ctx.constant(1);
-                        out.kernels.push_back(std::move(k));
-                        return out;
-                      });
+Result<LoweredNode> naive_node(const LoweringContext& in, const graph::Node& node) {
+  return with_problem(in, node, [&](Problem& p, const ops::Defined& d) -> Result<LoweredNode> {
+    Work work = make_work(p, make_stages(p), d.checks);
+    LoweredNode out;
+    out.derivation = print(work, in.ctx);
+    LoweredKernel k = built_by("naive");
+    k.function = std::move(work.function);
+    k.args = std::move(work.args);
+    k.tasks = k.work = in.ctx.constant(1);
+    out.kernels.push_back(std::move(k));
+    return out;
+  });
 }
 
 }  // namespace pliant::lower

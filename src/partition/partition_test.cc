@@ -193,7 +193,7 @@ TEST(LowerKernel, RefusesAnotherBackEnd) {
 }
 )");
   lower::ConstantValues constants;
-  const auto low = lower::lower_kernel(m.main(), m.main().nodes[0], constants, *m.ctx, target::native_target(), {});
+  const auto low = lower::lower_kernel({m.main(), constants, *m.ctx, target::native_target(), {}}, m.main().nodes[0]);
   ASSERT_FALSE(low.ok());
   EXPECT_NE(low.error().text().find("there is no back end \"fpga\""), std::string::npos) << low.error().text();
 }

@@ -7,6 +7,7 @@
 
 #include "codegen/legalize/legalize.h"
 #include "codegen/llvm/emitter.h"
+#include "expr/parts.h"
 #include "expr/scalar/packed.h"
 
 namespace pliant::codegen {
@@ -135,15 +136,8 @@ Val Emitter::emit_value_atom(const expr::Atom& a) {
 
 Val Emitter::emit_comparison(Scalar s) {
   const Scalar a = s->args[0], b = s->args[1];
-  auto as_dim = [&](Scalar x) -> expr::Dim {
-    if (x->kind == ScalarKind::Index) return x->index[0];
-    if (x->kind == ScalarKind::Const) return ctx_.constant(static_cast<int64_t>(x->bits));
-    return {};
-  };
-  if (a.dtype() == DType::I64) {
-    const expr::Dim p = as_dim(a), q = as_dim(b);
-    if (p && q) return compare_index(s->binary(), index_of(p - q));
-  }
+  const std::optional<expr::Dim> p = expr::as_index(a), q = expr::as_index(b);
+  if (p && q) return compare_index(s->binary(), index_of(*p - *q));
   const Val x = emit(a), y = emit(b);
   if (!x.vec && !y.vec) return {binary(s->binary(), a.dtype(), x.v, y.v), false};
   return {binary(s->binary(), a.dtype(), splat(x), splat(y)), true};

@@ -58,17 +58,20 @@ std::optional<FourierSum> find_fourier(const Problem& p, const StageList& list) 
   return root ? match(p, list, *root) : std::nullopt;
 }
 
-loop::Buffer FourierLowering::make_scratch() const {
-  return loop::make_buffer(ctx_, "z", sum_.work, {most() * 4}, loop::Scope::Scratch);
+StmtPtr FourierLowering::with_steps(loop::BufferId tables, const WithSteps& body) {
+  std::vector<loop::Buffer> buffers{loop::make_buffer(ctx_, "z", sum_.work, {most() * 4}, loop::Scope::Scratch)};
+  std::optional<loop::BufferId> state;
+  if (!is_known()) state = buffers.emplace_back(make_local(ctx_, "state", DType::I64, 2)).id;
+  return loop::make_allocs(buffers, with(plan_ ? plan_->id : 0, [&](const FourierPlan& plan) {
+                             return body(FourierSteps(ctx_, p_.target, sum_.work, plan, buffers[0].id, tables), plan, state);
+                           }));
 }
 
 LoweredKernel FourierLowering::plan_kernel() {
   KernelBuilder builder(ctx_, p_.name + "_plan", p_.loc);
   Signature signature(p_, list_, builder, temporaries_);
   signature.add_write(plan_);
-  LoweredKernel k = built_by("fourier plan");
-  finish(k, builder, signature, {}, make_plan(ctx_, plan_->id, samples_, pairs_), ctx_.constant(64));
-  return k;
+  return finish("fourier plan", builder, signature, {}, make_plan(ctx_, plan_->id, samples_, pairs_), ctx_.constant(64));
 }
 
 LoweredKernel FourierLowering::table_kernel() {
@@ -78,9 +81,7 @@ LoweredKernel FourierLowering::table_kernel() {
   signature.add_write(tables_);
   const TableGrid grid = make_tables(ctx_, p_.target, sum_.work, tables_->id, samples_, most(),
                                      [&](const auto& body) { return with(plan_ ? plan_->id : 0, body); });
-  LoweredKernel k = built_by("fourier table");
-  finish(k, builder, signature, {grid.chunks}, grid.body, most() * kWorkOfPoint);
-  return k;
+  return finish("fourier table", builder, signature, {grid.chunks}, grid.body, most() * kWorkOfPoint);
 }
 
 LoweredKernel FourierLowering::filter_kernel() {
@@ -88,15 +89,10 @@ LoweredKernel FourierLowering::filter_kernel() {
   Signature signature(p_, list_, builder, temporaries_);
   if (plan_) signature.add_read(plan_->id);
   signature.add_write(tables_);
-  const loop::Buffer z = make_scratch();
-  const loop::Buffer registers = make_local(ctx_, "state", DType::I64, 2);
-  std::optional<loop::BufferId> state;
-  if (!is_known()) state = registers.id;
-  StmtPtr body = with(plan_ ? plan_->id : 0, [&](const FourierPlan& plan) {
+  StmtPtr body = with_steps(tables_->id, [&](const FourierSteps& s, const FourierPlan& plan, const auto& state) {
     return choose(
         plan[PlanField::Convolves], 1,
         [&] {
-          const FourierSteps s(ctx_, p_.target, sum_.work, plan, z.id, tables_->id);
           const Dim length = plan[PlanField::Length], size = plan[PlanField::Size], zero = ctx_.constant(0);
           const Scalar nothing = real_constant(ctx_, sum_.work, 0);
           auto turned = [&](Dim n) { return conj(s.table(plan.chirp(), length, n)); };
@@ -119,10 +115,7 @@ LoweredKernel FourierLowering::filter_kernel() {
         },
         [&] { return loop::make_block({}); });
   });
-  body = loop::make_alloc(z, state ? loop::make_alloc(registers, body) : body);
-  LoweredKernel k = built_by("fourier filter");
-  finish(k, builder, signature, {}, std::move(body), most() * kWorkOfPoint);
-  return k;
+  return finish("fourier filter", builder, signature, {}, std::move(body), most() * kWorkOfPoint);
 }
 
 Result<LoweredNode> FourierLowering::lower() {

@@ -13,64 +13,6 @@ namespace {
 constexpr int64_t kChunk = 4096;
 constexpr int64_t kMostDivisions = 64;
 
-// make_plan computes the same in a run.
-struct Steps {
-  int64_t field[kPlanFields] = {};
-  int64_t& operator[](PlanField f) { return field[static_cast<size_t>(f)]; }
-};
-
-Steps steps_of(int64_t length) {
-  Steps s;
-  s[PlanField::Length] = length;
-  s[PlanField::Size] = length;
-  int64_t rest = length, bits = 0;
-  auto divide = [&](int64_t by, int64_t& count) {
-    for (; rest % by == 0; rest /= by) ++count;
-  };
-  divide(7, s[PlanField::Sevens]);
-  divide(5, s[PlanField::Fives]);
-  divide(3, s[PlanField::Threes]);
-  divide(2, bits);
-  if (rest != 1) {
-    s = Steps();
-    s[PlanField::Length] = length;
-    s[PlanField::Convolves] = 1;
-    int64_t size = 1;
-    for (bits = 0; size < 2 * length - 1; ++bits) size *= 2;
-    if (bits >= 2 && size / 4 * 3 >= 2 * length - 1) {
-      size = size / 4 * 3;
-      bits -= 2;
-      s[PlanField::Threes] = 1;
-    }
-    s[PlanField::Size] = size;
-  }
-  auto take = [&](PlanField f, int64_t radix) {
-    if (s[PlanField::Last] != 0 || s[f] == 0) return;
-    --s[f];
-    s[PlanField::Last] = radix;
-  };
-  if (bits >= 2) {
-    s[PlanField::Last] = 4;
-    bits -= 2;
-  } else if (bits == 1) {
-    s[PlanField::Last] = 2;
-    bits = 0;
-  }
-  take(PlanField::Threes, 3);
-  take(PlanField::Fives, 5);
-  take(PlanField::Sevens, 7);
-  if (s[PlanField::Last] == 0) s[PlanField::Last] = 1;
-  s[PlanField::First] = 1;
-  if (s[PlanField::Convolves] == 0 && bits >= 2) {
-    const bool by_eight = bits % 2 == 1;
-    s[PlanField::First] = by_eight ? 8 : 4;
-    bits -= by_eight ? 3 : 2;
-  }
-  s[PlanField::Fours] = bits / 2;
-  s[PlanField::Twos] = bits % 2;
-  return s;
-}
-
 using Complex = std::complex<double>;
 
 // exp(-2 pi i t / period), exact to the last bits: the angle is brought below an eighth of a turn.
@@ -205,11 +147,16 @@ std::vector<int64_t> first_radices() { return {8, 4, 1}; }
 std::vector<int64_t> last_radices() { return {4, 2, 3, 5, 7}; }
 
 FourierPlan plan_of(expr::Context& ctx, int64_t samples, bool pairs) {
-  const int64_t packed = pairs && samples % 2 == 0 ? 2 : 1;
-  Steps s = steps_of(std::max<int64_t>(1, samples / packed));
-  s[PlanField::Packed] = packed;
+  expr::Context own;
+  int64_t fields[kPlanFields];
+  loop::Function f;
+  f.params = {loop::make_buffer(own, "plan", DType::I64, {own.constant(kPlanFields)}, loop::Scope::Param)};
+  f.params[0].is_output = true;
+  f.body = make_plan(own, f.params[0].id, own.constant(samples), pairs);
+  const Status planned = loop::interpret(f, own, {}, {fields});
+  PLIANT_CHECK(planned.ok()) << planned.error().text();
   FourierPlan plan;
-  for (int64_t v : s.field) plan.fields.push_back(ctx.constant(v));
+  for (int64_t v : fields) plan.fields.push_back(ctx.constant(v));
   return plan;
 }
 

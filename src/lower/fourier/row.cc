@@ -210,12 +210,7 @@ Result<LoweredKernel> FourierLowering::row_kernel(graph::ConstantPtr constant) {
   std::vector<Loop> rows;
   for (size_t i = 0; i < t_.index.size(); ++i)
     if (t_.index[i] != sum_.bin && !(sum_.part && t_.index[i] == *sum_.part)) rows.push_back({t_.index[i], t_.shape[i]});
-  const loop::Buffer z = make_scratch();
-  const loop::Buffer registers = make_local(ctx_, "state", DType::I64, 2);
-  std::optional<loop::BufferId> state;
-  if (!is_known()) state = registers.id;
-  StmtPtr body = with(plan_ ? plan_->id : 0, [&](const FourierPlan& plan) {
-    const FourierSteps s(ctx_, p_.target, sum_.work, plan, z.id, tables);
+  StmtPtr body = with_steps(tables, [&](const FourierSteps& s, const FourierPlan& plan, const auto& state) {
     StmtPtr transformed = transform(s, plan, state);
     return loop::make_block(
         {s.meet_pages(), transformed, s.with_result(state, [&](Dim half) { return result(s, plan, half); })});
@@ -229,10 +224,8 @@ Result<LoweredKernel> FourierLowering::row_kernel(graph::ConstantPtr constant) {
     if (sum_.part) nothing = loop::make_for(*sum_.part, ctx_.constant(2), ForKind::Serial, nothing);
     body = is_known() ? nothing : loop::make_if(expr::less(ctx_.constant(0), samples_), body, nothing);
   }
-  body = loop::make_alloc(z, state ? loop::make_alloc(registers, body) : body);
-  LoweredKernel k = built_by("fourier row");
-  finish(k, builder, signature, rows, std::move(body), product_of(ctx_, rows) * samples_ * kWorkOfPoint);
-  return k;
+  const Dim work = product_of(ctx_, rows) * samples_ * kWorkOfPoint;
+  return finish("fourier row", builder, signature, rows, std::move(body), work);
 }
 
 }  // namespace pliant::lower

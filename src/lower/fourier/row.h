@@ -40,15 +40,20 @@ class FourierLowering {
   LoweredKernel plan_kernel();
   LoweredKernel table_kernel();
   LoweredKernel filter_kernel();
-  loop::Buffer make_scratch() const;  // z of one row
   Result<LoweredKernel> row_kernel(graph::ConstantPtr constant);
-  void finish(LoweredKernel& k, KernelBuilder& b, Signature& s, const std::vector<Loop>& grid, loop::StmtPtr body,
-              Dim work) {
+  LoweredKernel finish(const char* builder, KernelBuilder& b, Signature& s, const std::vector<Loop>& grid,
+                       loop::StmtPtr body, Dim work) {
+    LoweredKernel k = built_by(builder);
     k.tasks = product_of(ctx_, grid);
     k.work = work;
     k.function = b.finish(wrap_loops(grid, loop::ForKind::Parallel, std::move(body)));
     k.args = s.take_args();
+    return k;
   }
+  // A transform's z and, where the run plans, the state of its steps, declared around what is done with them.
+  using WithSteps = std::function<loop::StmtPtr(const FourierSteps& s, const FourierPlan& plan,
+                                                const std::optional<loop::BufferId>& state)>;
+  loop::StmtPtr with_steps(loop::BufferId tables, const WithSteps& body);
 
   // ---- parts of the row kernel
   size_t bin_axis() const {

@@ -30,8 +30,6 @@ Nest make_nest(const Problem& p, const StageList& list, const std::vector<const 
     expr::DimMap map;
     for (size_t i = 0; i < first.index.size(); ++i)
       if (s->tensor->index[i] != first.index[i]) map[s->tensor->index[i]] = p.ctx.symbol_dim(first.index[i]);
-    std::vector<Dim> index;
-    for (SymbolId v : first.index) index.push_back(p.ctx.symbol_dim(v));
     Scalar body = s->body;
     if (segment != nullptr) {
       const SymbolId var = first.index[segment->axis];
@@ -40,7 +38,7 @@ Nest make_nest(const Problem& p, const StageList& list, const std::vector<const 
       body = segment->body;
     }
     nest.scalars.push_back(flatten_loads(p.ctx, expr::substitute(body, map), list.shapes));
-    nest.offsets.push_back(flat_offset(p.ctx, s->tensor->shape, index));
+    nest.offsets.push_back(flat_offset(p.ctx, s->tensor->shape, index_of(p.ctx, first)));
   }
   split_repeats(p.ctx, nest, lanes_for(p.target, nest.scalars));
   collapse(p.ctx, nest);

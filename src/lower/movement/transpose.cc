@@ -27,14 +27,6 @@ namespace {
 constexpr int64_t kBlockRows = 64, kBlockColumns = 256;
 constexpr int64_t kMostLanes = 16;
 
-// Loads that are made whatever the conditions inside `s` say.
-void collect_unconditional(Scalar s, std::set<const expr::ScalarNode*>& seen, std::vector<Scalar>& out) {
-  if (!seen.insert(s.node()).second) return;
-  if (s->kind == expr::ScalarKind::Load) out.push_back(s);
-  if (s->kind == expr::ScalarKind::Select) return collect_unconditional(s->args[0], seen, out);
-  for (Scalar a : s->args) collect_unconditional(a, seen, out);
-}
-
 bool is_plain_store(const FlatMap& map, expr::Context& ctx, SymbolId column) {
   for (Dim d : map.nest.offsets) {
     auto step = stride_in(ctx, d, column);
@@ -270,10 +262,10 @@ std::optional<Transposed> find_transposed(expr::Context& ctx, const target::Targ
   if (nest.loops.size() < 2) return std::nullopt;
   const Loop& column = nest.loops.back();
   if (!is_plain_store(map, ctx, column.var)) return std::nullopt;
-  std::vector<Scalar> unconditional, all;
-  std::set<const expr::ScalarNode*> seen, known;
-  for (Scalar s : nest.scalars) collect_unconditional(s, seen, unconditional);
-  for (Scalar s : unconditional) known.insert(s.node());
+  std::vector<Scalar> all;
+  std::set<const expr::ScalarNode*> known;
+  for (Scalar s : nest.scalars)
+    for (Scalar l : expr::unconditional_loads(s)) known.insert(l.node());
   for (Scalar s : nest.scalars)
     for_each_scalar(s, [&](Scalar x) {
       if (x->kind == expr::ScalarKind::Load) all.push_back(x);

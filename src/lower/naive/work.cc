@@ -63,27 +63,19 @@ class NaiveBuilder {
     if (s.is_output || temporaries_.count(s.tensor->id))
       signature_.add_write(s.tensor);
     else
-      scratch_.push_back(make_buffer(s.tensor->id, s.tensor->name, s.tensor->dtype, s.tensor->shape, loop::Scope::Scratch));
+      add_scratch(s.tensor->id, s.tensor->name, s.tensor->dtype, s.tensor->shape);
   }
 
   Work finish() {
-    loop::StmtPtr body = loop::make_block(std::move(nests_));
-    for (size_t i = scratch_.size(); i-- > 0;) body = loop::make_alloc(scratch_[i], body);
+    loop::StmtPtr body = loop::make_allocs(scratch_, loop::make_block(std::move(nests_)));
     return {builder_.finish(std::move(body)), std::move(loops_), signature_.take_args()};
   }
 
  private:
   void read(Scalar s) { signature_.add_reads(s, own_); }
 
-  static loop::Buffer make_buffer(expr::TensorId id, const std::string& name, DType t, const std::vector<Dim>& shape,
-                                  loop::Scope scope) {
-    loop::Buffer b;
-    b.id = id;
-    b.name = name;
-    b.dtype = t;
-    b.shape = shape;
-    b.scope = scope;
-    return b;
+  void add_scratch(expr::TensorId id, const std::string& name, DType t, const std::vector<Dim>& shape) {
+    scratch_.push_back({id, name, t, shape, {}, loop::Scope::Scratch});
   }
 
   std::vector<Dim> index_of(const std::vector<SymbolId>& vars) const {
@@ -118,7 +110,7 @@ class NaiveBuilder {
     expr::TensorId sum = t.id;
     if (t.accumulate != t.dtype) {
       sum = ctx_.fresh_tensor();
-      scratch_.push_back(make_buffer(sum, t.name + "_sum", t.accumulate, t.shape, loop::Scope::Scratch));
+      add_scratch(sum, t.name + "_sum", t.accumulate, t.shape);
     }
     loop::StmtPtr term = loop::make_store(sum, at, expr::make_cast(t.accumulate, s.body), store_kind_of(t.combiner));
     term = nest(t.reduce_index, t.reduce_extent, LoopRole::Reduction, std::move(term));

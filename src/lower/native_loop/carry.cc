@@ -185,12 +185,11 @@ void RegionLowering::plan_destinations(const LoopParts& parts, const std::vector
 Status RegionLowering::end_iteration(const Node& n, const LoopParts& parts, const std::vector<Carried>& carried,
                                      const std::vector<Place>& scans, Block& body) {
   Dim index = iterations_.back().index;
-  auto differ = [](Place a, Place b) { return a.buffer != b.buffer || !(a.offset == b.offset); };
   for (size_t i = 0; i < scans.size(); ++i) {
     ValueId v = parts.scan(i);
     if (!f_.value(v).type.tensor()) return not_native(n, "a scan value is no tensor");
     Place to{scans[i].buffer, scans[i].offset + index * elements_of(v)}, from = place_of(v);
-    if (differ(from, to)) body.add(copy(from, to, f_.tensor_type(v).dtype, elements_of(v)));
+    if (from != to) body.add(copy(from, to, f_.tensor_type(v).dtype, elements_of(v)));
   }
   // All next values are read before any is overwritten: those that lie where another present value lies are set aside.
   std::vector<std::pair<const Carried*, Place>> moves;
@@ -199,7 +198,7 @@ Status RegionLowering::end_iteration(const Node& n, const LoopParts& parts, cons
       body.add(store_first(s.place, expr::make_index(f_.tensor_type(c.next).shape[s.axis])));
     if (c.kind == Carried::Kind::Same || c.kind == Carried::Kind::Append) continue;
     Place from = place_of(c.next);
-    if (!differ(from, c.at(index + 1))) continue;
+    if (from == c.at(index + 1)) continue;
     const bool clobbered = std::any_of(carried.begin(), carried.end(), [&](const Carried& other) {
       return other.kind == Carried::Kind::Register && other.base.buffer == from.buffer;
     });

@@ -1,4 +1,4 @@
-// A loop as a kernel of its own: its outputs, and what the program learns from running it.
+// A loop or nodes in a row as a kernel of its own: its outputs, and what the program learns from running it.
 #include <algorithm>
 
 #include "lower/movement/non_temporal.h"
@@ -124,10 +124,25 @@ Result<std::optional<LoweredNode>> RegionLowering::if_native(Result<LoweredNode>
   return std::optional<LoweredNode>();
 }
 
-Result<std::optional<LoweredNode>> lower_loop(const graph::Function& f, const Node& node, const ConstantValues& constants,
-                                              expr::Context& ctx, const target::Target& target, const Options& options,
-                                              std::string* reason) {
-  return RegionLowering::if_native(RegionLowering(f, constants, ctx, target, options).lower_outermost(node), reason);
+Result<std::optional<LoweredNode>> lower_loop(const LoweringContext& in, const Node& node, std::string* reason) {
+  return RegionLowering::if_native(RegionLowering(in).lower_outermost(node), reason);
+}
+
+// Nodes in a row:
+//
+//   kernel(a, b) { the kernels of the first node; those of the second; … }
+//
+// What only the nodes themselves use stays in registers, on the stack or in scratch memory.
+Result<LoweredNode> RegionLowering::lower_chain(std::span<const Node> nodes, const std::vector<ValueId>& outputs) {
+  for (ValueId v : outputs) add_output(v);
+  Block out;
+  for (const Node& n : nodes) TRY(lower_node_here(n, out));
+  return finish(nodes.back(), "chain", out.finish(), work_);
+}
+
+Result<std::optional<LoweredNode>> lower_chain(const LoweringContext& in, std::span<const Node> nodes,
+                                               const std::vector<ValueId>& outputs) {
+  return RegionLowering::if_native(RegionLowering(in).lower_chain(nodes, outputs));
 }
 
 }  // namespace pliant::lower

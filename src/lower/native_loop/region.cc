@@ -33,19 +33,23 @@ loop::StmtPtr Block::finish() const {
   return loop::make_block({after.rbegin(), after.rend()});
 }
 
-RegionLowering::RegionLowering(const graph::Function& f, const ConstantValues& constants, expr::Context& ctx,
-                               const target::Target& target, const Options& options)
-    : f_(f),
-      constants_(&constants),
-      ctx_(ctx),
-      target_(target),
-      options_(options),
-      bounds_(ctx),
-      reach_{true, ctx.constant(1)},
-      outer_bytes_(ctx.constant(0)) {}
+RegionLowering::RegionLowering(const LoweringContext& in)
+    : f_(in.function),
+      constants_(&in.constants),
+      ctx_(in.ctx),
+      target_(in.target),
+      options_(in.options),
+      bounds_(in.ctx),
+      reach_{true, in.ctx.constant(1)},
+      outer_bytes_(in.ctx.constant(0)) {}
 
 Error RegionLowering::not_native(const Node& n, const std::string& why) {
   return make_error(kNotNative, describe(n.loc), why);
+}
+
+Error RegionLowering::unbounded(const Node& n, const std::string& what, Dim size) {
+  return not_native(
+      n, what + " " + size.str() + " has no bound that is known before the loop, or a bound that a run may not need");
 }
 
 // ---- places
@@ -107,10 +111,7 @@ Result<Place> RegionLowering::new_buffer(const Node& n, const std::string& name,
   const Dim elements = product(ctx_, shape);
   if (fits_local(t, elements)) return new_local(name, t, elements.const_value(), out);
   const std::optional<Dim> room = room_for(shape, t);
-  if (!room)
-    return not_native(n, "the size " + elements.str() +
-                             " of a value has no bound that is known before the loop, or a bound "
-                             "that a run may not need");
+  if (!room) return unbounded(n, "a value of", elements);
   return declare(name, t, *room, out);
 }
 
@@ -187,7 +188,7 @@ std::vector<artifact::Provenance> RegionLowering::provenance_of(const char* make
 }
 
 Status RegionLowering::lower_kernels(const Node& n, Block& out) {
-  LoweredNode low = TRY(lower_node(f_, n, constants_, ctx_, target_, options_));
+  LoweredNode low = TRY(lower_node({f_, constants_, ctx_, target_, options_}, n));
   PLIANT_CHECK(low.reads.empty()) << n.op << " reads symbols";
   derivation_ += low.derivation;
   for (const LoweredKernel& k : low.kernels) {
@@ -258,8 +259,7 @@ Status RegionLowering::lower_append(const Node& n, Block& out) {
   for (size_t k = 1; k < n.inputs.size(); ++k) {
     ValueId piece = n.inputs[k];
     Place to{whole.buffer, whole.offset + at}, from = place_of(piece);
-    if (from.buffer != to.buffer || !(from.offset == to.offset))
-      out.add(copy(from, to, f_.tensor_type(piece).dtype, elements_of(piece)));
+    if (from != to) out.add(copy(from, to, f_.tensor_type(piece).dtype, elements_of(piece)));
     at = at + elements_of(piece);
   }
   places_[n.outputs[0]] = whole;

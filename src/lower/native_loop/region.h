@@ -20,6 +20,7 @@ namespace pliant::lower {
 struct Place {
   loop::BufferId buffer = 0;
   Dim offset;
+  friend bool operator==(const Place&, const Place&) = default;
 };
 
 // Statements in order, with declarations that hold for all that follows them.
@@ -45,8 +46,7 @@ constexpr int64_t kUnrolledVectors = 8;
 
 class RegionLowering {
  public:
-  RegionLowering(const graph::Function& f, const ConstantValues& constants, expr::Context& ctx, const target::Target& target,
-                 const Options& options);
+  explicit RegionLowering(const LoweringContext& in);
 
   // What stops a region from being lowered is an error of this id.
   static constexpr DiagnosticId kNotNative = "loop-not-native";
@@ -55,7 +55,7 @@ class RegionLowering {
   static Result<std::optional<LoweredNode>> if_native(Result<LoweredNode> low, std::string* reason = nullptr);
   // A core.loop that becomes the function.
   Result<LoweredNode> lower_outermost(const graph::Node& n);
-  // chain.cc: nodes that become the function; `outputs` are those of their values that others use, none of them a view.
+  // Nodes that become the function; `outputs` are those of their values that others use, none of them a view.
   Result<LoweredNode> lower_chain(std::span<const graph::Node> nodes, const std::vector<graph::ValueId>& outputs);
 
  private:
@@ -72,6 +72,8 @@ class RegionLowering {
 
   // region.cc, region_bounds.cc: nodes, places, sizes
   static Error not_native(const graph::Node& n, const std::string& why);
+  // Of memory of that size.
+  static Error unbounded(const graph::Node& n, const std::string& what, Dim size);
   Status lower_nodes(const std::vector<graph::Node>& nodes, Block& out);
   Status lower_node_here(const graph::Node& n, Block& out);
   int64_t least_work(Dim work) const;

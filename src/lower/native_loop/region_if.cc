@@ -115,10 +115,7 @@ Status RegionLowering::define_merged(const Node& n, const Branch& then, const Br
       const Reach reach = std::exchange(reach_, branch->reach);
       const std::optional<Dim> bound = room_for(f_.tensor_type(from).shape, f_.tensor_type(from).dtype);
       reach_ = reach;
-      if (!bound && fresh)
-        return not_native(n, "the size " + elements_of(from).str() +
-                                 " of a value has no bound that is known before the loop, "
-                                 "or a bound that a run may not need");
+      if (!bound && fresh) return unbounded(n, "a value of", elements_of(from));
       if (bound) room = room ? max(room, *bound) : *bound;
     }
     if (auto known = places_.find(v); known != places_.end()) {
@@ -173,8 +170,7 @@ Status RegionLowering::lower_if(const Node& n, Block& out) {
     for (size_t i = 0; i < n.outputs.size(); ++i) {
       ValueId from = branch->region->results[i], to = n.outputs[i];
       Place p = branch->results[i];
-      if (p.buffer != merged[i].buffer || !(p.offset == merged[i].offset))
-        branch->block.add(copy(p, merged[i], f_.tensor_type(to).dtype, elements_of(from)));
+      if (p != merged[i]) branch->block.add(copy(p, merged[i], f_.tensor_type(to).dtype, elements_of(from)));
       for (size_t a = 0; a < f_.tensor_type(to).shape.size(); ++a) {
         auto s = f_.tensor_type(to).shape[a].as_symbol();
         Dim size = f_.tensor_type(from).shape[a];

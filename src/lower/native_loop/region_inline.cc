@@ -68,7 +68,7 @@ Result<StmtPtr> RegionLowering::inline_kernel(const Node& n, const LoweredKernel
     return loop::Element{it->second.buffer, {it->second.offset + index[0]}};
   };
   const StmtPtr body = loop::redirect(loop::fresh_copy(k.function.body, ctx_), ctx_, placed);
-  Dim unbounded;
+  Dim open;  // a size without a bound
   StmtPtr whole = loop::rewrite(body, [&](const StmtPtr& s) -> StmtPtr {
     if (s->kind == StmtKind::For) {
       if (s->for_kind != ForKind::Parallel) return unroll_short(s);
@@ -82,19 +82,17 @@ Result<StmtPtr> RegionLowering::inline_kernel(const Node& n, const LoweredKernel
     // The kernel's own memory is as large as any iteration needs.
     loop::Buffer b = *s->alloc;
     const std::optional<graph::Shape> room = room_of(b.shape, b.dtype);
-    if (!room) unbounded = product(ctx_, b.shape);
+    if (!room) open = product(ctx_, b.shape);
     b.shape = room.value_or(b.shape);
     for (Dim& d : b.strides) {
       SizeBounds::Query q;
       const std::optional<Dim> bound = bounds_.upper(d, q);
-      if (!bound) unbounded = d;
+      if (!bound) open = d;
       d = bound.value_or(d);
     }
     return loop::make_alloc(std::move(b), s->body[0]);
   });
-  if (unbounded)
-    return not_native(n, "a kernel needs memory of " + unbounded.str() +
-                             ", which has no bound that is known before the loop, or a bound that a run may not need");
+  if (open) return unbounded(n, "a kernel's memory of", open);
   const Scalar when = condition_of(k.when);
   return when ? loop::make_if(when, whole) : whole;
 }

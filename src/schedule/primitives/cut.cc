@@ -3,6 +3,7 @@
 //   for b in floordiv(c, W) { … a … }  for m in ceildiv(c, W) - floordiv(c, W) { … }  for t in E - ceildiv(c, W) { … b … } }
 #include <unordered_map>
 
+#include "expr/parts.h"
 #include "expr/scalar/with_args.h"
 #include "schedule/edit.h"
 
@@ -19,17 +20,11 @@ struct Cut {
   bool holds_first;
 };
 
-std::optional<Dim> place_of(Scalar s) {
-  if (s->kind == ScalarKind::Index) return s->index[0];
-  if (s->kind == ScalarKind::Const && s->dtype == DType::I64) return s->ctx->constant(static_cast<int64_t>(s->bits));
-  return std::nullopt;
-}
-
 std::optional<Cut> cut_of(const Edit& e, Scalar s, const StmtPtr& loop, const Extents& inner) {
   if (s->kind != ScalarKind::Binary || !expr::loads_of(s).empty()) return std::nullopt;
   const bool strict = s->binary() == expr::BinaryOp::Lt;
   if (!strict && s->binary() != expr::BinaryOp::Le) return std::nullopt;
-  const std::optional<Dim> low = place_of(s->args[0]), high = place_of(s->args[1]);
+  const std::optional<Dim> low = expr::as_index(s->args[0]), high = expr::as_index(s->args[1]);
   if (!low || !high) return std::nullopt;
   const bool first = expr::uses_symbol(*low, loop->var);
   const Dim place = first ? *low : *high, limit = first ? *high : *low;

@@ -52,10 +52,10 @@ Result<std::string> run(const graph::Function& f, expr::Context& ctx, const targ
   }
   const lower::Options options{.derivations = derivation};
   auto lower = [&](const graph::Node& n, const lower::ConstantValues& constants) -> Result<lower::LoweredNode> {
-    if (!target) return lower::naive_node(f, n, constants, ctx, codegen::native_target(), options);
-    if (n.op != "core.loop") return lower::lower_node(f, n, constants, ctx, *target, options);
+    if (!target) return lower::naive_node({f, constants, ctx, codegen::native_target(), options}, n);
+    if (n.op != "core.loop") return lower::lower_node({f, constants, ctx, *target, options}, n);
     std::string reason;
-    auto native = TRY(lower::lower_loop(f, n, constants, ctx, *target, options, &reason));
+    auto native = TRY(lower::lower_loop({f, constants, ctx, *target, options}, n, &reason));
     if (!native) return make_error("not-native", describe(n.loc), reason);
     return std::move(*native);
   };

@@ -1,16 +1,11 @@
 // scratch t { for v … { t[v] = … } … for o … { S(t) } }  ->  … for o … { scratch t { for v in tile { t[v] = … } S(t) } }.
 #include <algorithm>
 
+#include "expr/parts.h"
 #include "schedule/producer.h"
 
 namespace pliant::schedule {
 namespace {
-
-// The loads that `s` performs whatever the conditions of its Selects are.
-void certain_loads(Scalar s, std::vector<Scalar>& out) {
-  if (s->kind == expr::ScalarKind::Load) out.push_back(s);
-  for (size_t k = 0; k < (s->kind == expr::ScalarKind::Select ? 1 : s->args.size()); ++k) certain_loads(s->args[k], out);
-}
 
 struct CertainAccess {
   BufferId buffer;
@@ -22,9 +17,7 @@ void certain_accesses(const StmtPtr& s, Extents& loops, std::vector<CertainAcces
   if (s->kind == StmtKind::If || s->kind == StmtKind::While) return;
   if (s->kind == StmtKind::Store) {
     out.push_back({s->buffer, s->index, loops});
-    std::vector<Scalar> loads;
-    certain_loads(s->value, loads);
-    for (Scalar l : loads) out.push_back({l->tensor, l->index, loops});
+    for (Scalar l : expr::unconditional_loads(s->value)) out.push_back({l->tensor, l->index, loops});
   }
   if (s->kind == StmtKind::For) loops.emplace_back(s->var, s->extent);
   for (const StmtPtr& child : s->body) certain_accesses(child, loops, out);
