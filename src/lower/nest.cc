@@ -94,6 +94,27 @@ std::string symbol_name(const graph::Node& n) {
   return out.substr(0, 48);
 }
 
+std::optional<std::vector<Dim>> set_axes(expr::Context& ctx, loop::Buffer& out, const std::vector<Loop>& loops, Dim offset) {
+  std::vector<Dim> extents, strides, at;
+  Dim first = offset;
+  for (const Loop& l : loops) {
+    const auto stride = stride_in(ctx, offset, l.var);
+    if (!stride) return std::nullopt;
+    extents.push_back(l.extent);
+    strides.push_back(*stride);
+    at.push_back(ctx.symbol_dim(l.var));
+    first = expr::substitute(first, {{l.var, ctx.constant(0)}});
+  }
+  if (!first.is_const(0)) {
+    extents.insert(extents.begin(), first + 1);
+    strides.insert(strides.begin(), ctx.constant(1));
+    at.insert(at.begin(), first);
+  }
+  out.shape = extents;
+  out.strides = strides == row_major(ctx, extents) ? std::vector<Dim>() : strides;
+  return at;
+}
+
 std::optional<int64_t> const_upper(expr::Context& ctx, Dim d) {
   expr::Interval r = ctx.range(d);
   if (r.hi == INT64_MAX) return std::nullopt;

@@ -44,6 +44,10 @@ void collapse(expr::Context& ctx, Nest& nest, size_t first = 0);
 std::optional<Dim> stride_in(expr::Context& ctx, Dim offset, SymbolId var);
 // Whether an index that uses `var` is a value, outside of load offsets (an Iota, a guard).
 bool uses_as_value(Scalar s, SymbolId var);
+// Gives `out`, which is written at `offset`, an axis a loop, so that no loop needs a proof that its iterations write to
+// places of their own; where the first of them does not lie at 0, one more axis in front. What the store's index becomes;
+// nothing, and no change, where `out` is not written in even steps.
+std::optional<std::vector<Dim>> set_axes(expr::Context& ctx, loop::Buffer& out, const std::vector<Loop>& loops, Dim offset);
 // Every flat offset of the nest: the index of each load, and the stores'.
 std::vector<Dim> all_offsets(const Nest& nest);
 

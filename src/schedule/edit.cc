@@ -214,6 +214,7 @@ void Edit::copy_facts(SymbolId var, Dim fresh, const expr::DimMap& renamed) {
     if (outer != renamed.end()) t.outer = *outer->second.as_symbol();
     t.inner = *fresh.as_symbol();
     t.start = expr::substitute(t.start, renamed);
+    if (t.extent) t.extent = expr::substitute(t.extent, renamed);
     tiles.push_back(t);
   }
 }
@@ -237,6 +238,7 @@ StmtPtr Edit::substitute(const StmtPtr& body, const expr::DimMap& map) {
     for (LoopTile& t : tiles) {
       if (t.inner != var) continue;
       t.start = expr::substitute(t.start, map);
+      if (t.extent) t.extent = expr::substitute(t.extent, map);
       const auto outer = map.find(t.outer);
       if (outer == map.end()) continue;
       // One of the loops that the tile follows from.

@@ -15,10 +15,10 @@ constexpr uint64_t kCases = 150;
 class Generator {
  public:
   explicit Generator(uint64_t seed) : random_(seed) {
-    const Plan plans[] = {Plan::Tile,    Plan::Lanes, Plan::Dots,   Plan::Turn,
-                          Plan::Stencil, Plan::Rows,  Plan::Search, Plan::Running};
-    const int64_t plan = pick(0, 15);
-    plan_ = plan < 8 ? plans[plan] : Plan::Free;
+    const Plan plans[] = {Plan::Tile, Plan::Lanes,  Plan::Dots,    Plan::Turn, Plan::Stencil,
+                          Plan::Rows, Plan::Search, Plan::Running, Plan::Taps};
+    const int64_t plan = pick(0, 17);
+    plan_ = plan < 9 ? plans[plan] : Plan::Free;
   }
   int64_t pick(int64_t lo, int64_t hi) { return std::uniform_int_distribution<int64_t>(lo, hi)(random_); }
   template <class T>
@@ -36,7 +36,9 @@ class Generator {
     if (plan_ == Plan::Rows) return rows();
     if (plan_ == Plan::Search) return search();
     if (plan_ == Plan::Running) return running();
-    switch (pick(0, 10)) {
+    if (plan_ == Plan::Taps) return taps();
+    switch (pick(0, 11)) {
+      case 11: return taps();
       case 8: return rows();
       case 7: return layers();
       case 0: return matmul(pick(0, 2), pick(0, 1));
@@ -87,6 +89,27 @@ class Generator {
               pick(0, 1) ? "carry t at j " + lanes + " -> long" : "vectorize j " + lanes + " -> jo jl jt",
               "carry part at jo " + std::to_string(pick(1, 4)) + " -> long",
               "vectorize j.1 " + lanes + " -> ko kl kt"};
+    if (plan_ == Plan::Taps) {
+      const std::string back = one_of<std::string>({"", " back"}), inner = one_of<std::string>({"p", "q"});
+      return {"split_widths i " + one_of<std::string>({"[4, 1]", "[2, 1]", "[3]", "[1]"}) + " -> io ii",
+              "reorder j ii",
+              "split_widths j " + one_of<std::string>({"[8, 4]", "[6, 3]", "[4]", "[16, 8, 4]"}) + " -> jo ji",
+              "reorder ii ji",
+              "expand t at ji",
+              "fission ji",
+              "reorder p q ji.1",
+              "expand t at ii",
+              "fission ii",
+              "reorder p q ii.1",
+              "unswitch ji.1",
+              pick(0, 1) ? "interior p" : "clip " + inner + " at p",
+              "clip " + inner + " at " + one_of<std::string>({"p", inner}),
+              "interior " + inner,
+              "carry t at p " + std::to_string(pick(1, 8)) + " -> long",
+              "interior ii.2",
+              "partition_widths jo vectorize" + back,
+              "partition_widths io unroll" + back};
+    }
     std::string r = std::to_string(pick(1, 5)), c = std::to_string(pick(1, 9));
     return {pick(0, 1) ? "split i " + r + " -> io ii" : "split_blocks i " + std::to_string(2 * pick(1, 5)) + " 2 -> io ii",
             "split j " + c + " -> jo ji",
@@ -173,6 +196,19 @@ class Generator {
            " { for c in 8 { %y[i, c] = 0f32 for r in 3 { %y[i, c] += %x[i*2 + r, c] * %f[r, c] } } } }";
   }
 
+  // Windows of 3 rows, which reach over the first and last, by some columns.
+  std::string taps() {
+    const std::string h = size("m"), w = size("n"), k = one_of<std::string>({"1", "3", "5"}),
+                      op = one_of<std::string>({"+=", "+=", "max="});
+    const std::string inside = "index(1) <= index(i + p) && index(i + p) < index(" + h + " + 1)";
+    const std::string more = one_of<std::string>({"", " && index(q) < index(" + w + ")", " && index(j + 1) <= index(q + 4)",
+                                                  " && index(2) <= index(q*2 + i) && index(q*2) < index(i + 5)"});
+    const std::string put = pick(0, 1) ? "%y[i, j] = %t[0]" : "if index(j + 2) <= index(" + w + ") { %y[i, j] = %t[0] }";
+    return "kernel taps(%x: f32[" + h + ", " + w + " + 5], %y: f32[" + h + ", " + w + "] out) { for i in " + h +
+           " { for j in " + w + " { local %t: f32[1] { %t[0] = 0f32 for p in 3 { for q in " + k + " { if " + inside + more +
+           " { %t[0] " + op + " %x[i + p - 1, j + q] } } } " + put + " } } } }";
+  }
+
   std::string turned() {
     const std::string k = size("m"), more = one_of<std::string>({"", " * 2f32", " + %x[j, 0]"});
     return "kernel turned(%x: f32[8, " + k + " + 1], %y: f32[" + k + ", 8] out) { for k in " + k +
@@ -243,7 +279,7 @@ class Generator {
   }
 
   std::string fresh() { return "v" + std::to_string(next_++); }
-  enum class Plan : uint8_t { Tile, Lanes, Dots, Turn, Stencil, Rows, Search, Running, Free } plan_ = Plan::Free;
+  enum class Plan : uint8_t { Tile, Lanes, Dots, Turn, Stencil, Rows, Search, Running, Taps, Free } plan_ = Plan::Free;
   std::string instruction_ = "fma_f32";
   std::mt19937_64 random_;
   int next_ = 0;
@@ -261,7 +297,7 @@ std::string Generator::step(const Schedule& s) {
   std::string l = one_of(loops), other = one_of(loops), factor = std::to_string(pick(1, 9));
   std::string scope = pick(0, 1) ? "local" : "scratch", b = one_of(buffers);
   if (!allocated.empty() && pick(0, 3) == 0) b = one_of(allocated);
-  switch (pick(0, 34)) {
+  switch (pick(0, 38)) {
     case 0:
     case 1: return "split " + l + " " + factor + " -> " + fresh() + " " + fresh();
     case 2:
@@ -330,6 +366,13 @@ std::string Generator::step(const Schedule& s) {
         if (pick(0, 1) && text.find(std::string("%") + name + ": ") != std::string::npos) b = name;
       return "expand " + b + " at " + l;
     case 33: return "version " + l + one_of<std::string>({" [m]", " [n]", " [m + n]"}) + " " + std::to_string(pick(0, 20));
+    case 35:
+      return "split_widths " + l + " " + one_of<std::string>({"[4, 1]", "[8, 4, 2]", "[5]", "[3, 2]"}) + " -> " + fresh() +
+             " " + fresh();
+    case 36:
+      return "partition_widths " + l + one_of<std::string>({" vectorize", " unroll"}) + one_of<std::string>({"", " back"});
+    case 37: return one_of<std::string>({"unswitch ", "interior "}) + l;
+    case 38: return "clip " + l + " at " + (pick(0, 1) ? l : other);
     case 29: return "transpose " + l + " " + other + one_of<std::string>({" 2", " 4"});
     case 31:
       return pick(0, 1) ? "rfactor " + l + " " + factor + " at " + other + " -> q0 local"
@@ -414,11 +457,11 @@ TEST(ScheduleRandom, LegalTracesKeepTheMeaning) {
     ASSERT_EQ(replayed_text(text, s.trace(), seed), replayed) << s.trace();
   }
   for (const char* primitive :
-       {"split",     "split_even",  "fuse",       "collapse",     "reorder",   "fission", "merge",
-        "rfactor",   "unroll",      "vectorize",  "parallel",     "mask",      "pad",     "specialize",
-        "partition", "cache_write", "cache_read", "repack",       "inline",    "bind",    "compute_at",
-        "tensorize", "branch",      "let",        "split_blocks", "transpose", "expand",  "carry",
-        "narrow",    "rfactor_arg", "version",    "scan",         "cut"})
+       {"split",        "split_even", "fuse",     "collapse", "reorder",      "fission",         "merge",     "rfactor",
+        "unroll",       "vectorize",  "parallel", "mask",     "pad",          "specialize",      "partition", "cache_write",
+        "cache_read",   "repack",     "inline",   "bind",     "compute_at",   "tensorize",       "branch",    "let",
+        "split_blocks", "transpose",  "expand",   "carry",    "narrow",       "rfactor_arg",     "version",   "scan",
+        "cut",          "clip",       "interior", "unswitch", "split_widths", "partition_widths"})
     EXPECT_GT(applied[primitive], 0) << primitive;
   for (auto& [name, count] : applied) RecordProperty(name, count);
 }

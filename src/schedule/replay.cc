@@ -189,10 +189,20 @@ Status apply_partition(Schedule& s, Words& w) {
   return after(w, [&] { return s.partition(l, m, t); });
 }
 
+Status apply_partition_widths(Schedule& s, Words& w) {
+  auto l = w.name();
+  const bool unrolls = w.accept("unroll");
+  if (!unrolls) w.word("vectorize");
+  const bool back = w.accept("back");
+  return after(w, [&] { return s.partition_widths(l, unrolls ? loop::ForKind::Unroll : loop::ForKind::Vector, back); });
+}
+
 constexpr Verb kVerbs[] = {
     {"split", apply<kSplit, Name, Size, Arrow, Name, Name>},
     {"split_even", apply<&Schedule::split_even, Name, Integer, Arrow, Name, Name>},
     {"split_blocks", apply<&Schedule::split_blocks, Name, Size, Integer, Arrow, Name, Name>},
+    {"split_widths", apply<&Schedule::split_widths, Name, Integers, Arrow, Name, Name>},
+    {"partition_widths", apply_partition_widths},
     {"fuse", apply<&Schedule::fuse, Name, Name, Arrow, Name>},
     {"collapse", apply<&Schedule::collapse, Name, Name, Arrow, Name>},
     {"reorder", apply<&Schedule::reorder, Names>},
@@ -202,6 +212,9 @@ constexpr Verb kVerbs[] = {
     {"let", apply<&Schedule::let, Name, At, Name, Arrow, Name, Name>},
     {"version", apply<&Schedule::version, Name, Size, Integer>},
     {"cut", apply<&Schedule::cut, Name, Arrow, Name, Name, Name>},
+    {"unswitch", apply<&Schedule::unswitch, Name>},
+    {"interior", apply<&Schedule::interior, Name>},
+    {"clip", apply<&Schedule::clip, Name, At, Name>},
     {"branch", apply<&Schedule::branch, Name>},
     {"rfactor", apply<&Schedule::rfactor, Name, Integer, At, Name, Arrow, Name, MemoryScope>},
     {"rfactor_arg", apply<&Schedule::rfactor_arg, Name, Integer, Arrow, Name>},

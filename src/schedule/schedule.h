@@ -60,6 +60,9 @@ struct LoopTile {
   SymbolId outer, inner;
   Dim start;
   bool one_outer;  // `start` follows from loop `outer` alone, else from others too
+  // Of tiles of several widths: those, and what they divide.
+  Dim extent{};
+  std::vector<int64_t> widths{};
 };
 
 // A param whose layout `repack` changed: dim `dim` cut by `factor`, then the dims in this order.
@@ -116,6 +119,14 @@ class Schedule {
   // `split_blocks i 2046 6 -> io ii`: as few blocks of at most so many iterations as there can be. They are as large as each
   // other, but for the last, and a multiple of 6. What they hold at most may be a size over the kernel's symbols.
   Status split_blocks(std::string_view loop, Dim most, int64_t factor, std::string_view outer, std::string_view inner);
+  // `split_widths i [32, 16] -> v l`: tiles of 32 iterations, then, where they do not fit, of 16, and one of what is left.
+  // v.first and v.size are where a tile starts and its iterations l.
+  Status split_widths(std::string_view loop, const std::vector<int64_t>& widths, std::string_view outer,
+                      std::string_view inner);
+  // `partition_widths v vectorize`: the tiles of each width become a loop of their own, in which the loops over a tile have
+  // that width and are vectors, or unrolled. The last tile is masked, or with `back` is as wide as the smallest ones and
+  // ends where the last iteration does, where there are so many.
+  Status partition_widths(std::string_view loop, loop::ForKind kind, bool reaches_back);
   // `fuse i j -> f`: i holds only j; f runs over both.
   Status fuse(std::string_view outer, std::string_view inner, std::string_view fused);
   // `collapse i j -> f`: as fuse, without divisions: everything that is touched lies at c*(i*E + j) + rest, where E is the
@@ -158,6 +169,14 @@ class Schedule {
 
   // `branch l`: stores in loop l of select(c, a, b), where c is the same in all iterations of l, become an If around two.
   Status branch(std::string_view loop);
+  // `unswitch l`: what is the same in all iterations of l of the condition that its body is under is asked once.
+  Status unswitch(std::string_view loop);
+  // `interior k`: the nest of k, loops that hold nothing but each other, does all under one condition. Where that holds for
+  // all of its iterations, which one comparison for each of its terms tells, a copy without it runs.
+  Status interior(std::string_view loop);
+  // `clip k at o`: of the condition that the nest of k is under, the terms that bound k, at whatever the other loops inside
+  // o are, become bounds of the loop, which are computed before o.
+  Status clip(std::string_view loop, std::string_view at);
   // `cut v -> b m a`: the first condition in the values stored in loop v that compares the place v*W + l, for the lanes l of
   // vectors of W in the body, with what does not change in v: v becomes loop b, in which it is known, m, of the vectors that
   // have places of both kinds, and a, in which it is known to be the other. Without lanes v itself is the place, and there

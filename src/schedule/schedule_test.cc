@@ -157,6 +157,26 @@ TEST(Schedule, RefusalsSayWhy) {
   EXPECT_EQ(why(copy, "scan i 4"), "loop i does not update a running value and store what follows from it");
   EXPECT_EQ(why(copy, "transpose i i 4"), "loop i holds more than loop i of one assignment");
 
+  EXPECT_EQ(why(copy, "split_widths i [8, 3] -> v l"), "width 3 does not divide the one before it");
+  EXPECT_EQ(why(copy, "split_widths i [0] -> v l"), "tiles have 1 to 4096 iterations");
+  EXPECT_EQ(why(copy, "partition_widths i vectorize"), "loop i is not one of tiles that split_widths made");
+  EXPECT_EQ(why(copy, "split_widths i [4] -> v l\nsplit v 2 -> a b\npartition_widths b vectorize"),
+            "loop b is not one of tiles that split_widths made");
+  EXPECT_EQ(why(copy, "unswitch i"), "loop i is not all under one condition");
+  EXPECT_EQ(why(copy, "interior i"), "the nest of loop i is not all under one condition");
+  EXPECT_EQ(why(copy, "clip i at i"), "the nest of loop i is not all under one condition");
+  const char* add = "kernel f(%x: f32[n], %y: f32[n] out) { for i in n { %y[i] += %x[i] } }";
+  EXPECT_EQ(why(add, "split_widths i [4] -> v l\npartition_widths v vectorize back"),
+            "what loop v writes follows from what was there");
+  EXPECT_EQ(why(add, "split_widths i [4] -> v l\npartition_widths v vectorize"), "");
+  const char* guarded =
+      "kernel f(%x: f32[n], %y: f32[n, m] out) { for i in n { for j in m { if %x[j] < 0f32 && index(j*i) < index(n) { %y[i, "
+      "j] = 0f32 } } } }";
+  EXPECT_EQ(why(guarded, "unswitch j"), "no part of the condition is the same in all iterations");
+  EXPECT_EQ(why(guarded, "interior j"), "the condition has no bounds that are known before the nest");
+  EXPECT_EQ(why(guarded, "clip j at j"), "no condition bounds loop j alone");
+  EXPECT_EQ(why(guarded, "clip i at j"), "loop i is not inside j");
+
   const char* scan = "kernel f(%y: f32[n + 1, m] out) { for i in n { for j in m { %y[i + 1, j] = %y[i, j] + 1f32 } } }";
   EXPECT_EQ(why(scan, "parallel i"), "iterations of loop i touch the same elements of %y");
   EXPECT_EQ(why(scan, "split i 4 -> a b\nvectorize b"), "iterations of loop b touch the same elements of %y");

@@ -122,14 +122,8 @@ std::optional<GridOfBlocks> make_grid(const Problem& p, const StageList& list, c
   });
 }
 
-// The loops of the nest around what it stores and tests. An output has an axis a loop, so that neither of the loops needs a
-// proof that its iterations write to places of their own.
+// The loops of the nest around what it stores and tests.
 loop::Function function_of(expr::Context& ctx, loop::Function f, const Nest& nest, const Group& group) {
-  std::vector<Dim> at, extents;
-  for (const Loop& l : nest.loops) {
-    at.push_back(ctx.symbol_dim(l.var));
-    extents.push_back(l.extent);
-  }
   std::vector<loop::StmtPtr> body;
   for (size_t k = 0; k < group.stages.size(); ++k) {
     if (k < group.checks) {
@@ -138,15 +132,9 @@ loop::Function function_of(expr::Context& ctx, loop::Function f, const Nest& nes
     }
     const expr::TensorId id = group.stages[k]->tensor->id;
     loop::Buffer& out = *std::find_if(f.params.begin(), f.params.end(), [&](const loop::Buffer& b) { return b.id == id; });
-    out.shape = extents;
-    Dim rest = nest.offsets[k];
-    for (size_t i = 0; i < at.size(); ++i) {
-      out.strides.push_back(*stride_in(ctx, nest.offsets[k], nest.loops[i].var));
-      rest = rest - out.strides[i] * at[i];
-    }
-    PLIANT_CHECK(rest.is_const(0)) << "an output of " << f.name << " is not written in even steps";
-    if (out.strides == row_major(ctx, extents)) out.strides.clear();
-    body.push_back(loop::make_store(id, at, nest.scalars[k]));
+    const auto at = set_axes(ctx, out, nest.loops, nest.offsets[k]);
+    PLIANT_CHECK(at) << "an output of " << f.name << " is not written in even steps";
+    body.push_back(loop::make_store(id, *at, nest.scalars[k]));
   }
   f.body = wrap_loops(nest.loops, loop::ForKind::Serial, loop::make_block(std::move(body)));
   return f;

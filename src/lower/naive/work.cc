@@ -10,6 +10,7 @@ const char* name_of(LoopRole r) {
   switch (r) {
     case LoopRole::Spatial: return "spatial";
     case LoopRole::Reduction: return "reduction";
+    case LoopRole::Sliding: return "sliding";
     case LoopRole::Ordered: return "ordered";
   }
   return "?";
@@ -220,7 +221,7 @@ Work make_work(const Problem& p, const StageList& list, const std::vector<ops::D
 
 std::string print(const Work& w, expr::Context& ctx) {
   std::string text;
-  for (LoopRole r : {LoopRole::Spatial, LoopRole::Reduction, LoopRole::Ordered}) {
+  for (LoopRole r : {LoopRole::Spatial, LoopRole::Reduction, LoopRole::Sliding, LoopRole::Ordered}) {
     std::string names;
     loop::for_each(w.function.body, [&](const loop::Stmt& s) {
       if (s.kind == loop::StmtKind::For && w.loops.at(s.var) == r) names += " " + ctx.info(s.var).name;

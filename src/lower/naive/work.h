@@ -15,6 +15,7 @@ namespace pliant::lower {
 enum class LoopRole : uint8_t {
   Spatial,    // independent: an axis of what is computed
   Reduction,  // terms of one result, in any order
+  Sliding,    // a reduction, of which neighbouring results share terms: the taps of a window
   Ordered,    // each goes on from the one before: the axis of a scan, the updates of a scatter
 };
 const char* name_of(LoopRole r);

@@ -49,11 +49,8 @@ Dim LongSum::period(size_t level) const {
 
 loop::StmtPtr LongSum::at_level(size_t level, const Loop& l, loop::StmtPtr body) const {
   const Dim step = period(level);
-  if (!is_long_ || ctx_.proves_less_equal(extents_[level], step)) {
-    // That a loop is short is known to those who read the bounds of its extent.
-    const Dim extent = is_short_ ? min(l.extent, ctx_.constant(block_)) : l.extent;
-    return loop::make_for(l.var, extent, loop::ForKind::Serial, std::move(body));
-  }
+  if (!is_long_ || ctx_.proves_less_equal(extents_[level], step))
+    return loop::make_for(l.var, l.extent, loop::ForKind::Serial, std::move(body));
   // What only long sums need is computed where they are, and keeps no register elsewhere.
   std::vector<std::pair<SymbolId, Dim>> lets;
   auto once = [&](const char* name, Dim value, expr::SymbolInfo info) {
@@ -150,16 +147,6 @@ loop::StmtPtr LongSum::with_memory(loop::StmtPtr s) const {
 
 loop::StmtPtr LongSum::around(loop::StmtPtr sum) const {
   return with_memory(loop::make_block({begin(), std::move(sum), finish()}));
-}
-
-loop::StmtPtr LongSum::versions(const std::function<loop::StmtPtr(const LongSum&)>& sum) const {
-  if (!is_long_) return sum(*this);
-  loop::StmtPtr in_blocks = loop::make_block({clear_totals(), sum(*this), add_totals()});
-  if (ctx_.proves_less(ctx_.constant(block_), terms())) return with_memory(std::move(in_blocks));
-  LongSum plain = *this;
-  plain.is_long_ = false;
-  plain.is_short_ = true;
-  return with_memory(loop::make_if(long_condition(), std::move(in_blocks), sum(plain)));
 }
 
 }  // namespace pliant::lower

@@ -39,9 +39,6 @@ class LongSum {
   loop::StmtPtr loops(const std::vector<Loop>& loops, loop::StmtPtr body, size_t level = 0) const;
   // `sum` holds the loops and leaves the last block in the accumulators, which then hold the whole.
   loop::StmtPtr around(loop::StmtPtr sum) const;
-  // The same for sums that may be so short that the loops over blocks would show: sum(this) runs where the sum is longer
-  // than a block, else sum(plain loops).
-  loop::StmtPtr versions(const std::function<loop::StmtPtr(const LongSum&)>& sum) const;
 
   // The parts of `around`: before the loops, after them, and the memory.
   loop::StmtPtr begin() const;
@@ -69,7 +66,7 @@ class LongSum {
   MemorySums acc_;  // where they are added to the totals: in registers if they are few, else in memory
   int64_t lanes_, block_;
   std::vector<Dim> extents_;
-  bool is_long_ = false, is_short_ = false;  // known to be longer than a block at times, or never
+  bool is_long_ = false;                     // sums may be longer than a block
   std::optional<loop::BufferId> registers_;  // the accumulators that are copied to `acc_` for it
   std::vector<loop::Buffer> memory_;
 };

@@ -4,10 +4,9 @@
 #include "loop/walk.h"
 #include "lower/contraction/contraction.h"
 #include "lower/epilogue.h"
-#include "lower/reduction/clip.h"
 #include "lower/reduction/halo_tile.h"
-#include "lower/reduction/window.h"
 #include "lower/templates/template.h"
+#include "schedule/guard.h"
 
 namespace pliant::lower {
 
@@ -19,13 +18,39 @@ struct ReduceNest {
   size_t outer = 0;        // loops before it are the output's
   expr::TensorId acc = 0;  // stands for the result in the values
   std::vector<te::Tensor> outputs{};
+  // The output's loops, and the reduction's.
+  std::vector<Loop> loops() const { return {nest.loops.begin(), nest.loops.begin() + static_cast<long>(outer)}; }
+  std::vector<Loop> reduce() const { return {nest.loops.begin() + static_cast<long>(outer), nest.loops.end()}; }
+  // The index of each output's store, over the output's loops.
+  using Places = std::vector<std::vector<Dim>>;
+  Places flat_places() const {
+    Places out;
+    for (size_t k = 0; k < outputs.size(); ++k) out.push_back({nest.offsets[k]});
+    return out;
+  }
+  // Gives the outputs among `params` an axis a loop; nothing, and no change, where one is not written in even steps.
+  std::optional<Places> set_output_axes(expr::Context& ctx, std::vector<loop::Buffer>& params) const {
+    std::vector<loop::Buffer> now = params;
+    Places out;
+    for (size_t k = 0; k < outputs.size(); ++k)
+      for (loop::Buffer& b : now) {
+        if (b.id != outputs[k]->id) continue;
+        const auto at = set_axes(ctx, b, loops(), nest.offsets[k]);
+        if (!at) return std::nullopt;
+        out.push_back(*at);
+      }
+    params = std::move(now);
+    return out;
+  }
   // The stores of one output position, whose result is `total`.
-  loop::StmtPtr make_stores(const te::TensorDef& t, const expr::DimMap& at, Scalar total) const {
+  loop::StmtPtr make_stores(const te::TensorDef& t, const Places& places, const expr::DimMap& at, Scalar total) const {
     std::vector<loop::StmtPtr> stores;
     for (size_t k = 0; k < outputs.size(); ++k) {
       Scalar value =
           expr::substitute(nest.scalars[k + 1], at, [&](Scalar l) { return l->tensor == acc ? finish_value(t, total) : l; });
-      stores.push_back(loop::make_store(outputs[k]->id, {expr::substitute(nest.offsets[k], at)}, value));
+      std::vector<Dim> index = places[k];
+      for (Dim& d : index) d = expr::substitute(d, at);
+      stores.push_back(loop::make_store(outputs[k]->id, index, value));
     }
     return loop::make_block(std::move(stores));
   }
@@ -131,6 +156,23 @@ bool is_nearer(expr::Context& ctx, Scalar body, SymbolId a, SymbolId b) {
   return along_a < along_b;
 }
 
+// The slack of each term of the guard that bounds one of the reduction's loops alone, at whatever the variables of the
+// others are: what the guards leave of such a loop is a range.
+std::vector<Dim> ranges_of(expr::Context& ctx, const te::TensorDef& t, Scalar body, const std::vector<Loop>& reduce) {
+  const Guarded g = split_guard(ctx, body, t.combiner, t.accumulate);
+  std::vector<Dim> out;
+  if (!g.guard) return out;
+  for (Scalar term : expr::conjuncts_of(g.guard)) {
+    const auto slack = schedule::slack_of(term);
+    const auto uses = [&](const Loop& l) { return expr::uses_symbol(term, l.var); };
+    const auto loop = std::find_if(reduce.begin(), reduce.end(), uses);
+    if (!slack || loop == reduce.end() || std::count_if(reduce.begin(), reduce.end(), uses) != 1) continue;
+    const auto step = expr::coefficient_of(*slack, loop->var);
+    if (step && step->is_const()) out.push_back(*slack);
+  }
+  return out;
+}
+
 // Whether lanes are positions of the output's innermost axis rather than of the reduction's.
 bool runs_along_output(const Problem& p, const ReduceNest& n, const te::TensorDef& t, bool slides) {
   expr::Context& ctx = p.ctx;
@@ -140,21 +182,15 @@ bool runs_along_output(const Problem& p, const ReduceNest& n, const te::TensorDe
   Scalar body = n.nest.scalars[0];
   int64_t by_output = contiguity(ctx, body, col.var, [&](Scalar l) { return can_repack(p, l, col, reduce); });
   if (reduce.empty()) return true;
-  if (has_ragged_ranges(ctx, t.combiner, t.accumulate, body, reduce, col.var)) return false;
+  // Ranges that follow no line along the columns: those that the run reads.
+  for (Dim slack : ranges_of(ctx, t, body, reduce))
+    if (!stride_in(ctx, slack, col.var)) return false;
   // A short reduction, such as a window, fills no vector.
   auto upper = const_upper(ctx, reduce.back().extent);
   if (upper && *upper <= (slides ? kShortWindow : kShortReduction) && by_output >= 0) return true;
   const int64_t by_reduction = contiguity(ctx, body, reduce.back().var, [](Scalar) { return false; });
   if (by_output == by_reduction && by_output < 0) return !is_nearer(ctx, body, reduce.back().var, col.var);
   return by_output >= by_reduction;
-}
-
-// Whether an output position may be computed twice: the values stored read nothing that a store may have changed.
-bool may_repeat(const ReduceNest& n, const std::vector<te::Tensor>& outputs, SymbolId col) {
-  for (size_t k = 0; k < outputs.size(); ++k)
-    for (Scalar l : expr::loads_of(n.nest.scalars[k + 1]))
-      if (l->tensor != n.acc && expr::uses_symbol(l->index[0], col)) return false;
-  return true;
 }
 
 // The innermost two axes of an output as one task computes them. Long columns, and long rows of them, are divided.
@@ -205,40 +241,51 @@ loop::StmtPtr make_total(expr::Context& ctx, const te::TensorDef& t, Scalar body
                                             use(expr::make_load(ctx, total.id, t.accumulate, {zero}))}));
 }
 
-// Over the part of the loops that the guards leave; the innermost output loops are in the task.
-loop::StmtPtr make_clipped_reduction(expr::Context& ctx, const te::TensorDef& t, const ClippedReduction& clipped,
-                                     std::vector<Loop>& parallel, const std::function<loop::StmtPtr(Scalar)>& store) {
-  loop::StmtPtr st = clipped.bind(make_total(ctx, t, clipped.body, clipped.loops, store));
+// As many of the innermost loops as are few windows together.
+loop::StmtPtr take_windows(std::vector<Loop>& parallel, loop::StmtPtr s) {
   int64_t windows = 1;
   while (!parallel.empty() && parallel.back().extent.is_const()) {
     const Loop l = parallel.back();
     windows *= std::max<int64_t>(1, l.extent.const_value());
     if (windows > kWindowsOfTask) break;
-    st = loop::make_for(l.var, l.extent, loop::ForKind::Serial, st);
+    s = loop::make_for(l.var, l.extent, loop::ForKind::Serial, s);
     parallel.pop_back();
   }
-  return st;
+  return s;
 }
 
-// What template *rows* makes of a kernel whose tasks are there already.
-Result<LoweredKernel> schedule_rows(const Problem& p, LoweredKernel k) {
+// What the template makes of a kernel whose tasks are there already; `reduce`: what the loops of the reduction are.
+Result<LoweredKernel> schedule_tasks(const Problem& p, const Template& t, LoweredKernel k, const std::vector<Loop>& loops,
+                                     LoopRole reduce) {
   Work work{std::move(k.function), {}, std::move(k.args)};
-  std::set<expr::TensorId> params;
-  for (const loop::Buffer& b : work.function.params) params.insert(b.id);
-  auto role_of = [&](const loop::Stmt& l) {
-    LoopRole role = LoopRole::Reduction;
-    loop::for_each(l.body[0], [&](const loop::Stmt& s) {
-      if (s.kind == loop::StmtKind::Store && params.count(s.buffer)) role = LoopRole::Spatial;
-    });
-    return role;
-  };
   loop::for_each(work.function.body, [&](const loop::Stmt& s) {
-    if (s.kind == loop::StmtKind::For) work.loops[s.var] = role_of(s);
+    if (s.kind == loop::StmtKind::For) work.loops[s.var] = LoopRole::Spatial;
   });
-  return schedule_kernel(p, kRows, std::move(work));
+  for (const Loop& l : loops)
+    if (work.loops.count(l.var)) work.loops[l.var] = reduce;
+  return schedule_kernel(p, t, std::move(work));
 }
 
-constexpr int64_t kRowsOfTask = 64, kCheapTerm = 4, kVectorsOfStretch = 16;
+// One output after the other. Whole vectors of columns may be computed where they are read from a halo tile of `lanes`.
+loop::StmtPtr make_outputs(expr::Context& ctx, const te::TensorDef& t, Scalar body, const std::vector<Loop>& reduce,
+                           const Division& d, std::optional<int64_t> lanes,
+                           const std::function<loop::StmtPtr(const expr::DimMap&, Scalar)>& store) {
+  const Dim columns = lanes ? ceildiv(d.col.count, *lanes) * *lanes : d.col.count, c = ctx.index_symbol("j", columns);
+  expr::DimMap at{{d.col.var, d.col.first + c}};
+  Dim r;
+  if (d.row) {
+    r = ctx.index_symbol("i", d.row->count);
+    at[d.row->var] = d.row->first + r;
+  }
+  loop::StmtPtr s = make_total(ctx, t, expr::substitute(body, at), reduce, [&](Scalar total) {
+    const loop::StmtPtr put = store(at, total);
+    return columns == d.col.count ? put : loop::make_if(expr::less(c, d.col.count), put);
+  });
+  s = loop::make_for(*c.as_symbol(), columns, loop::ForKind::Serial, s);
+  return d.row ? loop::make_for(*r.as_symbol(), d.row->count, loop::ForKind::Serial, s) : s;
+}
+
+constexpr int64_t kRowsOfTask = 64;
 // The rows that the halo tile of a task serves: few enough to stay in the L1 cache, many against those that two halo
 // tiles share.
 constexpr int64_t kRowsOfHaloTile = 16, kRowsOfHighHaloTile = 64, kHighWindow = 8;
@@ -296,22 +343,14 @@ Result<LoweredKernel> lower_reduce_with(const Problem& p, const StageList& list,
   ReduceNest n = make_nest(p, list, s, e);
   KernelBuilder builder(ctx, p.name + "_" + t.name, p.loc);
   Signature signature(p, list, builder, temporaries);
-  auto outer_of = [](const ReduceNest& x) {
-    return std::vector<Loop>(x.nest.loops.begin(), x.nest.loops.begin() + static_cast<long>(x.outer));
-  };
-  auto reduce_of = [](const ReduceNest& x) {
-    return std::vector<Loop>(x.nest.loops.begin() + static_cast<long>(x.outer), x.nest.loops.end());
-  };
-  std::vector<Loop> outer = outer_of(n), reduce = reduce_of(n);
+  const std::vector<Loop> outer = n.loops();
   Scalar summand = split_guard(ctx, n.nest.scalars[0], t.combiner, t.accumulate).body;
   int64_t lanes = lanes_for(p.target, {summand, expr::make_const(ctx, t.accumulate, 0)});
   bool along_output = runs_along_output(p, n, t, is_short_window(ctx, s));
   std::optional<SlidingPlan> sliding;
   if (along_output) sliding = plan_sliding(p, list, s, e, outer, lanes);
-  if (sliding) {
-    n = sliding->nest;
-    reduce = reduce_of(n);
-  }
+  if (sliding) n = sliding->nest;
+  const std::vector<Loop> reduce = n.reduce();
   Scalar body = n.nest.scalars[0];
   if (along_output) body = n.nest.scalars[0] = TRY(repack_constants(p, signature, body, outer.back(), reduce));
   std::set<expr::TensorId> own{n.acc};
@@ -319,37 +358,34 @@ Result<LoweredKernel> lower_reduce_with(const Problem& p, const StageList& list,
   for (const te::Tensor& o : e.outputs) own.insert(o->id);
   for (Scalar x : n.nest.scalars) signature.add_reads(x, own);
   for (const te::Tensor& o : e.outputs) signature.add_write(o);
+  LoweredKernel k;
+  k.function = builder.finish(nullptr);
+  k.args = signature.take_args();
   loop::StmtPtr stmt;
   std::vector<Loop> parallel = outer;
-  auto store = [&](const expr::DimMap& at, Scalar total) { return n.make_stores(t, at, total); };
+  const std::vector<loop::Buffer> params = k.function.params;
+  const auto axes = along_output ? n.set_output_axes(ctx, k.function.params) : std::nullopt;
+  const ReduceNest::Places places = axes ? *axes : n.flat_places();
+  auto store = [&](const expr::DimMap& at, Scalar total) { return n.make_stores(t, places, at, total); };
+  auto store_here = [&](Scalar total) { return store({}, total); };
   if (along_output) {
-    Division d = sliding ? sliding->division : divide(ctx, outer, true, kRowsOfTask);
-    WindowNest w{ctx, t, body, reduce, d.col, d.row, lanes, store};
-    w.slides = slides_along(s, outer.back().var);
-    w.reads_beyond = sliding.has_value();
-    // Long stretches of each row are read at once where that is all there is to do.
-    if (!d.row && !w.slides && cost_of(body) <= kCheapTerm) w.vectors = kVectorsOfStretch;
-    w.may_repeat = may_repeat(n, e.outputs, outer.back().var);
+    const Division d = sliding ? sliding->division : divide(ctx, outer, axes.has_value(), kRowsOfTask);
     parallel = d.parallel;
-    stmt = make_window(w);
+    stmt = make_outputs(ctx, t, body, reduce, d, sliding ? std::optional(lanes) : std::nullopt, store);
     if (sliding)
       stmt = loop::make_alloc(sliding->halo_tile.buffer,
                               loop::make_block({fill_halo_tile(ctx, sliding->halo_tile, lanes), stmt}));
+  } else if (is_arg(t.combiner)) {
+    stmt = make_arg_reduction(ctx, t.combiner, body, reduce[0], store_here);
   } else {
-    auto store_here = [&](Scalar v) { return store({}, v); };
-    if (is_arg(t.combiner)) {
-      stmt = make_arg_reduction(ctx, t.combiner, body, reduce[0], store_here);
-    } else if (auto clipped = clip_reduction(ctx, t.combiner, t.accumulate, body, reduce)) {
-      stmt = make_clipped_reduction(ctx, t, *clipped, parallel, store_here);
-    } else {
-      stmt = make_total(ctx, t, body, reduce, store_here);
-    }
+    stmt = make_total(ctx, t, body, reduce, store_here);
+    if (!ranges_of(ctx, t, body, reduce).empty()) stmt = take_windows(parallel, stmt);
   }
-  LoweredKernel k = built_by("window");
-  k.function = builder.finish(wrap_loops(parallel, loop::ForKind::Parallel, stmt));
-  k.args = signature.take_args();
-  k.tasks = product_of(ctx, parallel);
-  if (!along_output) k = TRY(schedule_rows(p, std::move(k)));
+  k.function.body = wrap_loops(parallel, loop::ForKind::Parallel, stmt);
+  const bool slides = along_output && slides_along(s, outer.back().var);
+  k = TRY(schedule_tasks(p, along_output ? kWindow : kRows, std::move(k), reduce,
+                         slides ? LoopRole::Sliding : LoopRole::Reduction));
+  k.function.params = params;
   k.work = product_of(ctx, n.nest.loops) * (cost_of(body) + 1);
   return k;
 }

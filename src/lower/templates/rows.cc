@@ -150,6 +150,7 @@ class RowsSchedule {
   }
 
   Status make_vectors(std::vector<std::string> loops) {
+    for (const std::string& l : loops) (void)s_.clip(l, loops.front());
     for (size_t k = loops.size(); k-- > 1;) join(loops, k);
     const std::string inner = loops.back();
     const loop::StmtPtr l = loop_named(inner);

@@ -34,6 +34,9 @@ extern const Template kMap;
 // Rows: reductions of the last axes with the elementwise work around them. (rows.cc)
 extern const Template kRows;
 
+// Reductions whose lanes lie along the output. (window.cc)
+extern const Template kWindow;
+
 // Scans: running reductions. (scan.cc)
 extern const Template kScan;
 

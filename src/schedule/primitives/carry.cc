@@ -12,8 +12,24 @@ namespace {
 
 class Carry {
  public:
-  Carry(Edit& e, const Buffer& acc, Buffer totals, int64_t block)
-      : e_(e), acc_(acc), totals_(std::move(totals)), block_(e.ctx.constant(block)) {}
+  // The sum is loop `home`.
+  Carry(Edit& e, const Buffer& acc, Buffer totals, int64_t block, const StmtPtr& home)
+      : e_(e), acc_(acc), totals_(std::move(totals)), block_(e.ctx.constant(block)) {
+    std::vector<const Stmt*> stores;
+    Extents loops;
+    loop::for_each(home, [&](const Stmt& s) {
+      if (s.kind == StmtKind::Store && s.buffer == acc.id) stores.push_back(&s);
+      if (s.kind == StmtKind::For) loops.emplace_back(s.var, s.extent);
+    });
+    for (Dim d : acc.shape) axes_.push_back({d, expr::kNoLimit});
+    if (stores.size() != 1) return;
+    for (size_t k = 0; k < axes_.size(); ++k)
+      for (auto& [var, extent] : loops)
+        if (stores[0]->index[k].as_symbol() == var && !uses_bound(extent, home)) {
+          lanes_.insert(var);
+          axes_[k] = {extent, e.ctx.info(var).hi};
+        }
+  }
 
   // Nothing but terms of sums, and stores of values that may follow from the sums so far, happens in `s`.
   bool only_adds(const StmtPtr& s) const {
@@ -81,7 +97,9 @@ class Carry {
     return s.kind == StmtKind::Store && s.buffer != acc_.id && s.store_kind == StoreKind::Assign;
   }
   // Whether the iterations of a loop have elements of their own.
-  static bool is_lane(const StmtPtr& l) { return l->for_kind == ForKind::Vector || l->for_kind == ForKind::Unroll; }
+  bool is_lane(const StmtPtr& l) const {
+    return l->for_kind == ForKind::Vector || l->for_kind == ForKind::Unroll || lanes_.count(l->var) > 0;
+  }
   // The elements go to their totals and start again.
   StmtPtr take(StoreKind how) {
     return each([&](const std::vector<Dim>& at) {
@@ -93,12 +111,14 @@ class Carry {
   // For each element, in vectors along the last axis that has several.
   StmtPtr each(const std::function<StmtPtr(const std::vector<Dim>&)>& body) {
     std::vector<Dim> at;
-    for (Dim d : acc_.shape) at.push_back(d.is_const(1) ? e_.ctx.constant(0) : e_.derived_index(totals_.name + ".v", d));
+    for (auto& [extent, last] : axes_)
+      at.push_back(extent.is_const(1) ? e_.ctx.constant(0) : e_.derived_index(totals_.name + ".v", extent, last));
     StmtPtr s = body(at);
     ForKind kind = ForKind::Vector;
     for (size_t k = at.size(); k-- > 0;) {
-      if (acc_.shape[k].is_const(1)) continue;
-      s = loop::make_for(*at[k].as_symbol(), acc_.shape[k], kind, s);
+      const Dim extent = axes_[k].first;
+      if (extent.is_const(1)) continue;
+      s = loop::make_for(*at[k].as_symbol(), extent, extent.is_const() ? kind : ForKind::Serial, s);
       kind = ForKind::Unroll;
     }
     return s;
@@ -108,6 +128,8 @@ class Carry {
   const Buffer& acc_;
   Buffer totals_;
   Dim block_;
+  std::set<SymbolId> lanes_;                   // loops whose variable is an axis of the accumulator
+  std::vector<std::pair<Dim, int64_t>> axes_;  // of the accumulator, as far as they are used, and the highest place
 };
 
 }  // namespace
@@ -130,14 +152,14 @@ Status Schedule::carry(std::string_view buffer, std::string_view at, int64_t blo
                 .shape = acc.shape,
                 .strides = {},
                 .scope = acc.scope == Scope::Local ? Scope::Local : Scope::Scratch};
-  Carry carry(e, acc, totals, block);
+  Carry carry(e, acc, totals, block, home);
   if (!carry.only_adds(home)) return e.refuse("loop " + std::string(at) + " does more than to add to %" + acc.name);
   const Dim most = e.ctx.constant(block), terms = carry.terms(home);
   if (const auto var = uses_bound(terms, home))
     return e.refuse("how many terms there are depends on " + e.name_of(*var) + ", which is inside " + std::string(at));
   if (e.ctx.proves_less_equal(terms, most)) return e.refuse("no sum has more than " + std::to_string(block) + " terms");
   StmtPtr few;
-  if (!e.ctx.proves_less(most, terms)) few = carry.short_of(e.copy(home));
+  if (!e.ctx.proves_less(most, terms)) few = e.copy(carry.short_of(home));
   StmtPtr now = carry.around(carry.in_blocks(carry.behind_totals(home)));
   if (few) now = loop::make_if(expr::less(most, terms), now, few);
   e.replace(home, loop::make_alloc(std::move(totals), now));

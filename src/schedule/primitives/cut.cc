@@ -6,6 +6,7 @@
 #include "expr/parts.h"
 #include "expr/scalar/with_args.h"
 #include "schedule/edit.h"
+#include "schedule/guard.h"
 
 namespace pliant::schedule {
 namespace {
