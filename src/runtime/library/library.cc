@@ -72,16 +72,25 @@ void* LibraryCall::room_bytes(uint64_t count, uint64_t each) {
   std::byte* p = workspace->base() + workspace_used;
   workspace_used += round_up(bytes, kAlignment);
   const uint64_t first = workspace->generation() == generation ? had : 0;
-  return touch(workspace->base() + first, workspace->base() + workspace_used) == PLIANT_OK ? p : nullptr;
+  std::byte* const end = workspace->base() + workspace_used;
+  std::byte* const reached = touch(workspace->base() + first, end);
+  if (reached >= end) return p;
+  // What was not reached is not committed: the next call has it before it.
+  workspace->shrink(static_cast<uint64_t>(reached - workspace->base()));
+  return nullptr;
 }
 
 // New pages one after the other: writes that go to many places would meet many of them in one turn, and a huge one can take
-// milliseconds.
-pliant_status LibraryCall::touch(std::byte* begin, std::byte* end) const {
+// milliseconds. Gives `end` or what lies behind it, or the first byte that was not reached because the run is to end.
+std::byte* LibraryCall::touch(std::byte* begin, std::byte* end) const {
   constexpr int64_t kPage = 4096, kWorkOfOnePage = 512;
-  return stop.in_turns((end - begin + kPage - 1) / kPage, kWorkOfOnePage, [&](int64_t first, int64_t last) {
-    for (int64_t i = first; i < last; ++i) *const_cast<volatile std::byte*>(begin + i * kPage) = std::byte{0};
-  });
+  std::byte* reached = begin;
+  const pliant_status status =
+      stop.in_turns((end - begin + kPage - 1) / kPage, kWorkOfOnePage, [&](int64_t first, int64_t last) {
+        for (int64_t i = first; i < last; ++i) *const_cast<volatile std::byte*>(begin + i * kPage) = std::byte{0};
+        reached = begin + last * kPage;
+      });
+  return status == PLIANT_OK ? std::max(begin, end) : reached;
 }
 
 AxisSplit split_at(std::span<const int64_t> shape, int64_t axis) {

@@ -54,7 +54,7 @@ struct LibraryCall {
 
  private:
   void* room_bytes(uint64_t count, uint64_t each);
-  pliant_status touch(std::byte* begin, std::byte* end) const;
+  std::byte* touch(std::byte* begin, std::byte* end) const;
 };
 
 // The most inputs or outputs, results, and list registers either way that a row may have.

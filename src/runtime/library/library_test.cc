@@ -457,6 +457,28 @@ TEST(library_calls, stop_where_the_run_is_to_end) {
   expect_stop(nms, "non_max_suppression");
 }
 
+// Pages that a cancelled call has not met are met by the next one, one after the other.
+TEST(library_calls, room_that_was_not_reached_is_not_committed) {
+  constexpr uint64_t kCount = 1 << 20;
+  Arena workspace;
+  int32_t stop = 0;
+  auto room = [&](uint64_t count) {
+    LibraryCall call;
+    call.workspace = &workspace;
+    call.stop = StopFlag(&stop);
+    return call.room<int64_t>(count);
+  };
+  ASSERT_NE(room(kCount), nullptr);
+  const uint64_t before = workspace.committed();
+  stop = 1;
+  EXPECT_EQ(room(4 * kCount), nullptr);
+  EXPECT_EQ(workspace.committed(), before);
+  EXPECT_NE(room(kCount), nullptr) << "all of it is there";
+  stop = 0;
+  EXPECT_NE(room(4 * kCount), nullptr);
+  EXPECT_GE(workspace.committed(), 4 * kCount * sizeof(int64_t));
+}
+
 TEST(library_calls, unknown_names) { EXPECT_EQ(find_library_function("nothing"), nullptr); }
 
 }  // namespace
