@@ -5,18 +5,12 @@ namespace pliant::schedule {
 using expr::BinaryOp;
 using expr::ScalarKind;
 
-std::optional<Dim> place_of(Scalar s) {
-  if (s->kind == ScalarKind::Index) return s->index[0];
-  if (s->kind == ScalarKind::Const && s->dtype == DType::I64) return s->ctx->constant(static_cast<int64_t>(s->bits));
-  return std::nullopt;
-}
-
 std::optional<Dim> slack_of(Scalar term) {
   if (term->kind != ScalarKind::Binary) return std::nullopt;
   const bool strict = term->binary() == BinaryOp::Lt;
   if ((!strict && term->binary() != BinaryOp::Le) || term->args[0]->dtype != DType::I64) return std::nullopt;
   auto side = [](Scalar s) -> std::optional<Dim> {
-    if (const auto d = place_of(s)) return d;
+    if (const auto d = expr::as_index(s)) return d;
     return s->kind == ScalarKind::Const ? std::nullopt : std::optional<Dim>(expr::value(s));
   };
   const auto a = side(term->args[0]), b = side(term->args[1]);

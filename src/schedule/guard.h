@@ -11,8 +11,6 @@ namespace pliant::schedule {
 using expr::Dim;
 using expr::Scalar;
 
-// An i64 that is a position, a size or a constant.
-std::optional<Dim> place_of(Scalar s);
 // `term` as slack >= 0; nothing where it says anything else.
 std::optional<Dim> slack_of(Scalar term);
 // Loops that hold nothing but each other, outermost first, around an If that is all that the innermost one holds.

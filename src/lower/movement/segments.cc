@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "schedule/guard.h"
+#include "expr/parts.h"
 
 namespace pliant::lower {
 
@@ -17,7 +17,7 @@ struct Bound {
 // `i < end` for an axis of the stage.
 std::optional<Bound> bound_of(const Stage& s, Scalar cond) {
   if (cond->kind != expr::ScalarKind::Binary || cond->binary() != expr::BinaryOp::Lt) return std::nullopt;
-  std::optional<Dim> position = schedule::place_of(cond->args[0]), end = schedule::place_of(cond->args[1]);
+  std::optional<Dim> position = expr::as_index(cond->args[0]), end = expr::as_index(cond->args[1]);
   if (!position || !end || !position->as_symbol()) return std::nullopt;
   std::optional<size_t> axis;
   for (size_t k = 0; k < s.tensor->index.size(); ++k) {
