@@ -83,7 +83,8 @@ class Generator {
       return {"rfactor_arg k " + count + " -> q0", "vectorize k " + count + " -> v l t"};
     }
     if (plan_ == Plan::Rows)
-      return {"merge i i.1",
+      return {pick(0, 3) ? "in_place t y" : "merge i i.1",
+              "merge i i.1",
               pick(0, 3) ? "narrow t at i local" : "narrow t at i scratch",
               "rfactor j " + lanes + " at j -> part local",
               pick(0, 1) ? "carry t at j " + lanes + " -> long" : "vectorize j " + lanes + " -> jo jl jt",
@@ -232,9 +233,15 @@ class Generator {
            (guard.empty() ? update : guard + "{ " + update + " }") + " } } }";
   }
 
-  // Sums of rows, which what follows reads.
+  // Sums of rows, or rows of their own, which what follows reads.
   std::string rows() {
-    const std::string m = size("m"), n = size("n"), more = pick(0, 1) ? "for k in 3 { %t[i.1] += %x[i.1, k] } " : "";
+    const std::string m = size("m"), n = size("n");
+    if (pick(0, 1))
+      return "kernel rows(%x: f32[" + m + ", " + n + " + 3], %y: f32[" + m + ", " + n + "] out) { scratch %t: f32[" + m +
+             ", " + n + "] { for i in " + m + " { for j in " + n + " { %t[i, j] = %x[i, j] * 2f32 } } for i.1 in " + m +
+             " { for j.1 in " + n + " { %y[i.1, j.1] = %x[i.1, j.1 + 2] - %t[i.1, " +
+             one_of<std::string>({"j.1", "j.1", "0"}) + "] } } } }";
+    const std::string more = pick(0, 1) ? "for k in 3 { %t[i.1] += %x[i.1, k] } " : "";
     return "kernel rows(%x: f32[" + m + ", " + n + " + 3], %y: f32[" + m + ", " + n + "] out) { scratch %t: f32[" + m +
            "] { for i in " + m + " { %t[i] = 0f32 for j in " + n + " { %t[i] += %x[i, j] } } for i.1 in " + m + " { " +
            more + "for j.1 in " + n + " { %y[i.1, j.1] = %x[i.1, j.1 + 2] * %t[i.1] } } } }";
@@ -297,7 +304,7 @@ std::string Generator::step(const Schedule& s) {
   std::string l = one_of(loops), other = one_of(loops), factor = std::to_string(pick(1, 9));
   std::string scope = pick(0, 1) ? "local" : "scratch", b = one_of(buffers);
   if (!allocated.empty() && pick(0, 3) == 0) b = one_of(allocated);
-  switch (pick(0, 38)) {
+  switch (pick(0, 39)) {
     case 0:
     case 1: return "split " + l + " " + factor + " -> " + fresh() + " " + fresh();
     case 2:
@@ -380,6 +387,7 @@ std::string Generator::step(const Schedule& s) {
     case 32:
       if (!allocated.empty()) b = one_of(allocated);
       return "narrow " + b + " at " + l + " " + scope;
+    case 39: return allocated.empty() ? "branch " + l : "in_place " + one_of(allocated) + " y";
     case 22: return "tensorize " + l + " " + (pick(0, 1) ? instruction_ : "dot4");
     default:
       if (!allocated.empty()) b = one_of(allocated);
@@ -457,11 +465,11 @@ TEST(ScheduleRandom, LegalTracesKeepTheMeaning) {
     ASSERT_EQ(replayed_text(text, s.trace(), seed), replayed) << s.trace();
   }
   for (const char* primitive :
-       {"split",        "split_even", "fuse",     "collapse", "reorder",      "fission",         "merge",     "rfactor",
-        "unroll",       "vectorize",  "parallel", "mask",     "pad",          "specialize",      "partition", "cache_write",
-        "cache_read",   "repack",     "inline",   "bind",     "compute_at",   "tensorize",       "branch",    "let",
-        "split_blocks", "transpose",  "expand",   "carry",    "narrow",       "rfactor_arg",     "version",   "scan",
-        "cut",          "clip",       "interior", "unswitch", "split_widths", "partition_widths"})
+       {"split",        "split_even", "fuse",     "collapse", "reorder",      "fission",          "merge",     "rfactor",
+        "unroll",       "vectorize",  "parallel", "mask",     "pad",          "specialize",       "partition", "cache_write",
+        "cache_read",   "repack",     "inline",   "bind",     "compute_at",   "tensorize",        "branch",    "let",
+        "split_blocks", "transpose",  "expand",   "carry",    "narrow",       "rfactor_arg",      "version",   "scan",
+        "cut",          "clip",       "interior", "unswitch", "split_widths", "partition_widths", "in_place"})
     EXPECT_GT(applied[primitive], 0) << primitive;
   for (auto& [name, count] : applied) RecordProperty(name, count);
 }

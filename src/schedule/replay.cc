@@ -235,6 +235,7 @@ constexpr Verb kVerbs[] = {
     {"compute_at", apply<&Schedule::compute_at, Name, At, Name>},
     {"expand", apply<&Schedule::expand, Name, At, Name>},
     {"narrow", apply<&Schedule::narrow, Name, At, Name, MemoryScope>},
+    {"in_place", apply<&Schedule::in_place, Name, Name>},
     {"bind", apply<&Schedule::bind, Name, MemoryScope>},
 };
 

@@ -247,6 +247,9 @@ class Schedule {
   // `narrow t at o local`: the allocated buffer t, which is used in loop o alone, is allocated there, without the axes whose
   // index is the variable of o or of a loop between them; each of these loops needs one.
   Status narrow(std::string_view buffer, std::string_view at, loop::Scope scope);
+  // `in_place t y`: the allocated buffer t, of the type and shape of output y, lies in y, which is assigned after the other
+  // uses of t, each element from the one of t at its place.
+  Status in_place(std::string_view buffer, std::string_view result);
   // `bind t local`: puts an allocated buffer elsewhere.
   Status bind(std::string_view buffer, loop::Scope scope);
 

@@ -65,6 +65,7 @@ class RowsSchedule {
   RowsSchedule(schedule::Schedule& s, const Point& point) : s_(s), ctx_(s.ctx()), point_(point) {}
 
   Status apply() {
+    share_results();
     TRY(merge_rows());
     if (!rows_.empty()) {
       TRY(keep_in_rows());
@@ -92,6 +93,22 @@ class RowsSchedule {
  private:
   std::string fresh(const std::string& base) const { return fresh_name(s_, base); }
 
+  // An intermediate lies in the output that follows from it, where it may.
+  void share_results() {
+    const std::vector<loop::Buffer> params = s_.function().params;
+    for (const loop::Buffer& t : scratch_buffers())
+      for (const loop::Buffer& y : params)
+        if (y.is_output && s_.in_place(s_.name_of(t.id), s_.name_of(y.id)).ok()) break;
+  }
+
+  std::vector<loop::Buffer> scratch_buffers() const {
+    std::vector<loop::Buffer> all;
+    loop::for_each(s_.function().body, [&](const loop::Stmt& x) {
+      if (x.alloc && x.alloc->scope == loop::Scope::Scratch) all.push_back(*x.alloc);
+    });
+    return all;
+  }
+
   // One nest of loops over rows.
   Status merge_rows() {
     std::vector<std::vector<std::string>> nests;
@@ -115,11 +132,7 @@ class RowsSchedule {
 
   // Values of a row lie in registers, parts of rows in scratch memory of a row.
   Status keep_in_rows() {
-    std::vector<loop::Buffer> all;
-    loop::for_each(s_.function().body, [&](const loop::Stmt& x) {
-      if (x.alloc && x.alloc->scope == loop::Scope::Scratch) all.push_back(*x.alloc);
-    });
-    for (const loop::Buffer& b : all)
+    for (const loop::Buffer& b : scratch_buffers())
       TRY(s_.narrow(s_.name_of(b.id), rows_.back(), has_one_a_row(b) ? loop::Scope::Local : loop::Scope::Scratch));
     return ok();
   }
