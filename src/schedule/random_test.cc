@@ -71,7 +71,7 @@ class Generator {
               "vectorize part.in",
               "vectorize ji",
               "vectorize part.out",
-              "carry part at jo " + std::to_string(pick(1, 4)) + " -> long"};
+              "carry part at jo " + std::to_string(pick(1, 4)) + " -> long" + (pick(0, 1) ? " shared" : "")};
     if (plan_ == Plan::Running) {
       if (pick(0, 1)) return {"scan j " + one_of<std::string>({"2", "4", "8"})};
       const std::string carry = "carry acc at j " + std::to_string(pick(1, 4)) + " -> long";
@@ -124,7 +124,8 @@ class Generator {
             "pad ji",
             "pad ji.1",
             "vectorize ji.2",
-            pick(0, 1) ? "specialize ii at io unroll" : "specialize ji at io keep [" + c + "]"};
+            pick(0, 1) ? "specialize ii at io unroll" : "specialize ji at io keep [" + c + "]",
+            "carry acc at p " + std::to_string(pick(1, 4)) + " -> long shared"};
   }
 
  private:
@@ -383,7 +384,7 @@ std::string Generator::step(const Schedule& s) {
     case 29: return "transpose " + l + " " + other + one_of<std::string>({" 2", " 4"});
     case 31:
       return pick(0, 1) ? "rfactor " + l + " " + factor + " at " + other + " -> q0 local"
-                        : "carry " + b + " at " + l + " " + factor + " -> " + fresh();
+                        : "carry " + b + " at " + l + " " + factor + " -> " + fresh() + (pick(0, 1) ? " shared" : "");
     case 32:
       if (!allocated.empty()) b = one_of(allocated);
       return "narrow " + b + " at " + l + " " + scope;

@@ -152,6 +152,16 @@ Status apply_vectorize(Schedule& s, Words& w) {
   const Rest rest = w.accept("halving") ? Rest::Halving : Rest::Masked;
   return after(w, [&] { return s.vectorize(l, lanes, v, i, t, rest); });
 }
+Status apply_carry(Schedule& s, Words& w) {
+  auto acc = w.name();
+  w.word("at");
+  auto l = w.name();
+  auto block = w.integer();
+  w.arrow();
+  auto name = w.name();
+  const Short how = w.accept("shared") ? Short::Shared : Short::Copied;
+  return after(w, [&] { return s.carry(acc, l, block, name, how); });
+}
 Status apply_pad(Schedule& s, Words& w) {
   auto l = w.name();
   if (w.has_more()) {
@@ -219,7 +229,7 @@ constexpr Verb kVerbs[] = {
     {"rfactor", apply<&Schedule::rfactor, Name, Integer, At, Name, Arrow, Name, MemoryScope>},
     {"rfactor_arg", apply<&Schedule::rfactor_arg, Name, Integer, Arrow, Name>},
     {"scan", apply<&Schedule::scan, Name, Integer>},
-    {"carry", apply<&Schedule::carry, Name, At, Name, Integer, Arrow, Name>},
+    {"carry", apply_carry},
     {"unroll", apply<&Schedule::unroll, Name>},
     {"vectorize", apply_vectorize},
     {"parallel", apply<&Schedule::parallel, Name>},

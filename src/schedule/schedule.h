@@ -83,6 +83,10 @@ enum class Beyond : uint8_t { Same, Zero, Last };
 // What `specialize` makes of the loops that become constant.
 enum class Constant : uint8_t { Keep, Unroll, Vectorize };
 
+// Where sums run that have no more terms than a block: in a copy of their loop, or in the loop of the long ones, which takes
+// less code.
+enum class Short : uint8_t { Copied, Shared };
+
 // What is verified after each primitive: the whole function, or just its statements, which is where primitives that are
 // legal alone may not go together. The whole is then verified by `verify`, at the end of a trace.
 enum class Verify : uint8_t { Whole, Statements };
@@ -153,8 +157,10 @@ class Schedule {
   Status rfactor_arg(std::string_view loop, int64_t lanes, std::string_view name);
   // `carry acc at k 256 -> t`: loop k, which does nothing but add to the f32 or f64 elements of acc and store what follows
   // from the sums so far, runs in blocks, so that each element takes at most 256 terms before it is added to a total of f64
-  // in t and starts again. Where it is not known that there are more terms, the loop as it was runs for fewer.
-  Status carry(std::string_view buffer, std::string_view at, int64_t block, std::string_view name);
+  // in t and starts again. Where it is not known that there are more terms, the loop as it was runs for fewer; with `shared`
+  // behind it, short sums run in the same loop and have no total, and nothing but sums happens there.
+  Status carry(std::string_view buffer, std::string_view at, int64_t block, std::string_view name,
+               Short how = Short::Copied);
 
   // `scan k 8`: loop k, which updates a running value and stores what follows from it side by side, takes 8 steps at a time,
   // in registers. What stands before them is kept in f64 where it is a sum of f32.

@@ -7,7 +7,6 @@
 #include <algorithm>
 
 #include "lower/contraction/skinny_gemm.h"
-#include "lower/contraction/tile.h"
 #include "lower/reduction/long_sum.h"
 #include "lower/version.h"
 
@@ -127,6 +126,41 @@ loop::Buffer make_scratch(expr::Context& ctx, const std::string& name, DType t, 
 }
 
 }  // namespace
+
+loop::StmtPtr choose_height(const Dim& height, int64_t lo, int64_t hi, const std::function<loop::StmtPtr(int64_t)>& tile) {
+  if (lo == hi) return tile(lo);
+  int64_t mid = (lo + hi) / 2;
+  expr::Context& ctx = *height->ctx;
+  return loop::make_if(expr::less_equal(height, ctx.constant(mid)), choose_height(height, lo, mid, tile),
+                       choose_height(height, mid + 1, hi, tile));
+}
+
+loop::StmtPtr make_rows(expr::Context& ctx, int64_t least, int64_t most, Dim first, Dim count,
+                        const std::function<loop::StmtPtr(int64_t, Dim)>& tile) {
+  if (count.is_const()) {
+    int64_t n = count.const_value(), tiles = (n + most - 1) / most;
+    if (n == 0) return loop::make_block({});
+    int64_t base = n / tiles, rest = n % tiles;
+    std::vector<loop::StmtPtr> parts;
+    auto run = [&](int64_t number, int64_t height, Dim from) {
+      if (number == 0) return;
+      Dim i = ctx.index_symbol("mt", ctx.constant(number));
+      parts.push_back(
+          loop::make_for(*i.as_symbol(), ctx.constant(number), loop::ForKind::Serial, tile(height, from + i * height)));
+    };
+    run(rest, base + 1, first);
+    run(tiles - rest, base, first + rest * (base + 1));
+    return loop::make_block(std::move(parts));
+  }
+  Dim tiles = ceildiv(count, most), i = ctx.index_symbol("mt", tiles);
+  Dim divisor = max(ctx.constant(1), tiles), base = floordiv(count, divisor), rest = mod(count, divisor);
+  Dim start = first + i * base + min(i, rest);
+  Dim height = base + min(ctx.constant(1), max(ctx.constant(0), rest - i));
+  int64_t highest = most;
+  if (auto upper = const_upper(ctx, count)) highest = std::max<int64_t>(1, std::min(highest, *upper));
+  return loop::make_for(*i.as_symbol(), tiles, loop::ForKind::Serial,
+                        choose_height(height, std::min(least, highest), highest, [&](int64_t h) { return tile(h, start); }));
+}
 
 bool can_block(expr::Context& ctx, const Factors& f) { return is_matrix(ctx, f) && runs_of(ctx, f) == Runs::AlongColumns; }
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "lower/contraction/blocked.h"
+#include "lower/contraction/gemm.h"
 #include "lower/contraction/skinny_gemm.h"
-#include "lower/contraction/tile.h"
 #include "lower/epilogue.h"
 #include "lower/reduction/halo_tile.h"
 #include "lower/rewrites/groups.h"
@@ -181,8 +181,7 @@ Status lower_product(const Problem& p, const StageList& list, const Stage& s, co
   Factors f = *make_factors(p, *s.tensor, body, e, local.shapes);
   order_reduction(ctx, f);
   if (can_pack(p, f)) {
-    out.kernels.push_back(
-        TRY(lower_tiles(p, local, *s.tensor, e.outputs, f, Operand::Packed, ctx.constant(0), temporaries)));
+    out.kernels.push_back(TRY(lower_gemm(p, local, *s.tensor, e.outputs, f, Operand::Packed, ctx.constant(0), temporaries)));
     return ok();
   }
   Nest nest{f.reduce, {f.a, f.b}, {}};
@@ -196,12 +195,9 @@ Status lower_product(const Problem& p, const StageList& list, const Stage& s, co
   if (has_few) out.kernels.push_back(TRY(lower_skinny_gemm(p, local, *s.tensor, e.outputs, f, temporaries)));
   if (has_few && ctx.proves_less_equal(rows, most)) return ok();
   const Dim least = has_few ? most + 1 : ctx.constant(0);
-  if (can_block(ctx, f)) {
-    out.kernels.push_back(TRY(lower_blocked(p, local, *s.tensor, e.outputs, f, least, temporaries)));
-    return ok();
-  }
-  const Operand operand = runs_of(ctx, f) == Runs::AlongColumns ? Operand::Direct : Operand::Panel;
-  out.kernels.push_back(TRY(lower_tiles(p, local, *s.tensor, e.outputs, f, operand, least, temporaries)));
+  out.kernels.push_back(TRY(can_block(ctx, f)
+                                ? lower_blocked(p, local, *s.tensor, e.outputs, f, least, temporaries)
+                                : lower_gemm(p, local, *s.tensor, e.outputs, f, Operand::Panel, least, temporaries)));
   return ok();
 }
 
@@ -215,7 +211,7 @@ Status lower_packed_product(const Problem& p, const StageList& list, const Stage
   Factors f = *make_factors(p, *s.tensor, s.body, e, list.shapes);
   f.step = step;
   order_reduction(p.ctx, f);
-  out.kernels.push_back(TRY(lower_tiles(p, list, *s.tensor, e.outputs, f, Operand::Packed, p.ctx.constant(0), temporaries)));
+  out.kernels.push_back(TRY(lower_gemm(p, list, *s.tensor, e.outputs, f, Operand::Packed, p.ctx.constant(0), temporaries)));
   return ok();
 }
 
@@ -228,8 +224,7 @@ Status lower_padded_product(const Problem& p, const StageList& list, const Stage
                             const Temporaries& temporaries, LoweredNode& out) {
   Factors f = *make_factors(p, *s.tensor, s.body, e, list.shapes);
   f.step = step;
-  f.is_padded = true;
-  out.kernels.push_back(TRY(lower_tiles(p, list, *s.tensor, e.outputs, f, Operand::Direct, p.ctx.constant(0), temporaries)));
+  out.kernels.push_back(TRY(lower_gemm(p, list, *s.tensor, e.outputs, f, Operand::Direct, p.ctx.constant(0), temporaries)));
   return ok();
 }
 

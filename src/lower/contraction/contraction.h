@@ -41,7 +41,6 @@ struct Factors {
   std::vector<Dim> offsets;    // of the outputs, flat
   expr::TensorId acc;          // stands for the sum in `values`, index ignored
   Step step = Step::Product;
-  bool is_padded = false;  // columns of b beyond the last may be read, up to a multiple of kWidestPanel
 };
 
 // Stores the outputs at (row, column), where the sum is `total`, of the accumulate dtype.
@@ -54,7 +53,7 @@ void add_params(Signature& signature, const Factors& f, const std::vector<te::Te
 // How b is read in the inner loop.
 enum class Operand : uint8_t {
   Packed,  // a constant, laid out at compile time as [outer loops that b uses][panel][k][column], zero-padded
-  Direct,  // contiguous along the columns in memory
+  Direct,  // contiguous along the columns in memory, with room for whole panels up to kWidestPanel
   Panel,   // gathered at run time into a scratch panel [k][column]
 };
 // Lays out a constant operand. `outer` are the outer loops that b uses.

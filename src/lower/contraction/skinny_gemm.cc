@@ -5,8 +5,7 @@
 
 #include <algorithm>
 
-#include "lower/contraction/register_block.h"
-#include "lower/contraction/tile.h"
+#include "lower/contraction/blocked.h"
 #include "lower/reduction/long_sum.h"
 #include "lower/version.h"
 
@@ -159,6 +158,37 @@ loop::StmtPtr sweep(const SkinnyGemm& w, loop::BufferId sums, loop::BufferId tot
 
 // ---- along the reduction
 
+// `count` elements in whole vectors of at most `lanes`: body(i) for each element i.
+loop::StmtPtr for_vectors(expr::Context& ctx, int64_t count, int64_t lanes, const std::function<loop::StmtPtr(Dim)>& body) {
+  const int64_t width = std::min(lanes, count & -count);
+  Dim v = ctx.index_symbol("v", ctx.constant(count / width)), l = ctx.index_symbol("l", ctx.constant(width));
+  loop::StmtPtr lane = loop::make_for(*l.as_symbol(), ctx.constant(width), loop::ForKind::Vector, body(v * width + l));
+  return loop::make_for(*v.as_symbol(), ctx.constant(count / width), loop::ForKind::Unroll, lane);
+}
+
+// `parts` holds `sums` groups of `partials` neighbouring elements, a power of two; `use` reads the sum of each group, one
+// after the other. Vectors have `lanes` elements.
+loop::StmtPtr make_folded(expr::Context& ctx, DType t, loop::BufferId parts, int64_t sums, int64_t partials, int64_t lanes,
+                          const std::function<loop::StmtPtr(loop::BufferId)>& use) {
+  std::vector<loop::Buffer> stages;
+  std::vector<loop::StmtPtr> seq;
+  loop::BufferId from = parts;
+  for (int64_t half = partials / 2; half >= 1; half /= 2) {
+    loop::Buffer to = make_local(ctx, "fold", t, sums * half);
+    seq.push_back(for_vectors(ctx, sums * half, lanes, [&](Dim i) {
+      Dim low = i + floordiv(i, half) * half;
+      Scalar x = expr::make_load(ctx, from, t, {low}), y = expr::make_load(ctx, from, t, {low + half});
+      return loop::make_store(to.id, {i}, x + y);
+    }));
+    from = to.id;
+    stages.push_back(std::move(to));
+  }
+  seq.push_back(use(from));
+  loop::StmtPtr all = loop::make_block(std::move(seq));
+  for (size_t i = stages.size(); i-- > 0;) all = loop::make_alloc(stages[i], all);
+  return all;
+}
+
 // `height` rows from `row` on by `wide` columns from `first` on; `valid`: how many of these exist, null for all.
 loop::StmtPtr dot_tile(const SkinnyGemm& w, Dim row, int64_t height, int64_t wide, Dim first, Dim valid) {
   expr::Context& ctx = w.ctx;
@@ -258,6 +288,8 @@ bool is_matrix(expr::Context& ctx, const Factors& f) {
   const Loop& inner = runs == Runs::AlongColumns ? f.col : f.reduce[0];
   const Loop& outer = runs == Runs::AlongColumns ? f.reduce[0] : f.col;
   for (Scalar l : expr::loads_of(f.b)) {
+    // One value for the whole matrix.
+    if (!expr::uses_symbol(l, inner.var) && !expr::uses_symbol(l, outer.var)) continue;
     auto step = stride_in(ctx, l->index[0], outer.var);
     if (!step || (step->is_const() && !ctx.proves_less_equal(inner.extent, *step))) return false;
   }

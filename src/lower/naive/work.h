@@ -3,11 +3,13 @@
 // scratch memory. A reduction updates its result where that has the type of the running value, else an intermediate of that
 // type, which a second nest rounds.
 #pragma once
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "lower/stage_kernels.h"
+#include "schedule/schedule.h"
 
 namespace pliant::lower {
 
@@ -26,6 +28,8 @@ struct Work {
   loop::Function function;
   std::map<SymbolId, LoopRole> loops;  // every loop
   std::vector<KernelArg> args;         // one a param
+  // The value of a constant param in the layout that a trace gave it: such params have none before.
+  std::function<Result<graph::ConstantPtr>(const schedule::Repack&)> lay_out{};
 };
 
 // Some of the stages of `list`, in order. What they read of others, and those of them that `temporaries` names, are params.

@@ -72,11 +72,6 @@ loop::StmtPtr LongSum::at_level(size_t level, const Loop& l, loop::StmtPtr body)
   return body;
 }
 
-loop::StmtPtr LongSum::loops(const std::vector<Loop>& loops, loop::StmtPtr body, size_t level) const {
-  for (size_t k = loops.size(); k-- > 0;) body = at_level(level + k, loops[k], std::move(body));
-  return body;
-}
-
 loop::StmtPtr LongSum::for_registers(const Body& body) const {
   const int64_t vectors = acc_.columns.const_value() / lanes_;
   Dim v = ctx_.index_symbol("v", ctx_.constant(vectors)), l = ctx_.index_symbol("l", ctx_.constant(lanes_));

@@ -23,7 +23,7 @@ struct MemorySums {
 };
 
 // The loops of a reduction, outermost first, each iteration of which adds one term to every accumulator. Where no
-// sum can be longer than a block, `at_level` and `loops` are plain loops and the rest is nothing.
+// sum can be longer than a block, `at_level` is a plain loop and the rest is nothing.
 class LongSum {
  public:
   // `acc`: the accumulators, a Local that loops of `lanes` lanes use, within unrolled ones.
@@ -35,8 +35,6 @@ class LongSum {
 
   // Loop `level`, of at most extents[level] iterations, around `body`.
   loop::StmtPtr at_level(size_t level, const Loop& l, loop::StmtPtr body) const;
-  // Loops from `level` on, outermost first, around `body`.
-  loop::StmtPtr loops(const std::vector<Loop>& loops, loop::StmtPtr body, size_t level = 0) const;
   // `sum` holds the loops and leaves the last block in the accumulators, which then hold the whole.
   loop::StmtPtr around(loop::StmtPtr sum) const;
 

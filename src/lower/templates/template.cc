@@ -54,6 +54,8 @@ Result<LoweredKernel> schedule_kernel(const Problem& p, const Template& t, Work 
   schedule::Schedule s(work.function, ctx, schedule::Verify::Statements);
   TRY(t.apply(s, point));
   TRY(s.verify());
+  for (const schedule::Repack& r : s.repacks())
+    if (s.function().params[r.param].is_constant) work.args[r.param].constant = TRY(work.lay_out(r));
   LoweredKernel k;
   k.provenance.push_back(provenance_of(t, *space, point, s.trace()));
   if (p.options.derivations) k.naive = print(*space) + print(work, ctx);

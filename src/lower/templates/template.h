@@ -40,6 +40,9 @@ extern const Template kWindow;
 // Scans: running reductions. (scan.cc)
 extern const Template kScan;
 
+// Contractions: a nest of sums and the results that follow from it. (gemm.cc)
+extern const Template kGemm;
+
 // `base`, or with a number behind it where a loop or buffer already has that name.
 std::string fresh_name(const schedule::Schedule& s, const std::string& base);
 // The loops that hold nothing but each other, from `s` on, outermost first.

@@ -1,20 +1,25 @@
 // for k in E { acc += e(k) }  ->  f64 t { t = acc, acc = 0, for b … { for k in the block b { acc += e(k) } t += acc, acc = 0
 // } acc = t } where E is longer than a block, so that rounding errors do not grow with the number of terms
-// (docs/adr/0009-numerics.md).
+// (docs/adr/0009-numerics.md). Where short sums share the loop:
+// f64 t { if E > block { t = 0 } for b … { for k in the block b { acc += e(k) } if more { t += acc, acc = 0 } } if E > block
+// { acc = t + acc } }.
 #include <algorithm>
 
-#include "loop/lexer.h"
 #include "schedule/dependence.h"
 #include "schedule/primitives/tail.h"
 
 namespace pliant::schedule {
 namespace {
 
+// Rows of accumulators that are added to totals by code of their own. More are in registers, and added one after the other
+// in memory.
+constexpr int64_t kMostRows = 4;
+
 class Carry {
  public:
   // The sum is loop `home`.
-  Carry(Edit& e, const Buffer& acc, Buffer totals, int64_t block, const StmtPtr& home)
-      : e_(e), acc_(acc), totals_(std::move(totals)), block_(e.ctx.constant(block)) {
+  Carry(Edit& e, const Buffer& acc, Buffer totals, int64_t block, const StmtPtr& home, Short how)
+      : e_(e), acc_(acc), totals_(std::move(totals)), block_(e.ctx.constant(block)), shared_(how == Short::Shared) {
     std::vector<const Stmt*> stores;
     Extents loops;
     loop::for_each(home, [&](const Stmt& s) {
@@ -29,13 +34,18 @@ class Carry {
           lanes_.insert(var);
           axes_[k] = {extent, e.ctx.info(var).hi};
         }
+    Dim rows = e.ctx.constant(1);
+    for (size_t k = 0; k + 1 < axes_.size(); ++k) rows = rows * axes_[k].first;
+    if (shared_ && acc.scope == Scope::Local && !e.ctx.proves_less_equal(rows, e.ctx.constant(kMostRows)))
+      memory_ = e.derived_buffer("block", acc.dtype, acc.shape);
   }
 
-  // Nothing but terms of sums, and stores of values that may follow from the sums so far, happens in `s`.
+  // Nothing but terms of sums, and stores of values that may follow from the sums so far, happens in `s`; nor those, where
+  // short sums share the loop.
   bool only_adds(const StmtPtr& s) const {
     bool adds = true, reads = false;
     const StmtPtr sums =
-        loop::rewrite(s, [&](const StmtPtr& x) -> StmtPtr { return is_put(*x) ? loop::make_block({}) : x; });
+        loop::rewrite(s, [&](const StmtPtr& x) -> StmtPtr { return !shared_ && is_put(*x) ? loop::make_block({}) : x; });
     loop::for_each(sums, [&](const Stmt& x) {
       adds = adds && x.kind != StmtKind::Check && x.kind != StmtKind::While && x.kind != StmtKind::Alloc &&
              (x.kind != StmtKind::Store || (x.buffer == acc_.id && x.store_kind == StoreKind::Add));
@@ -69,11 +79,16 @@ class Carry {
     const Dim one = e_.ctx.constant(1), size = max(one, floordiv(block_, max(one, terms(s->body[0]))));
     if (e_.ctx.proves_less_equal(s->extent, size)) return now;
     const Dim count = expr::ceildiv(s->extent, size), b = e_.derived_index(e_.name_of(s->var) + ".b", count);
-    const Dim left = expr::min(size, s->extent - b * size), i = e_.rename(s->var, left);
-    const StmtPtr part = e_.substitute(now->body[0], {{s->var, b * size + i}});
-    return loop::make_for(
-        *b.as_symbol(), count, ForKind::Serial,
-        loop::make_block({loop::make_for(*i.as_symbol(), left, ForKind::Serial, part), take(StoreKind::Add)}));
+    const Dim first = shared_ ? e_.derived_index(e_.name_of(s->var) + ".f", s->extent) : b * size;
+    const Dim left = expr::min(size, s->extent - first), i = e_.rename(s->var, left);
+    StmtPtr part = e_.substitute(now->body[0], {{s->var, first + i}});
+    part = loop::make_for(*i.as_symbol(), left, ForKind::Serial, part);
+    // What the last of the blocks that all sums share leaves is taken by the loop around, or in the end.
+    const StmtPtr taken =
+        shared_ ? loop::make_if(expr::less(first + size, s->extent), take(StoreKind::Add)) : take(StoreKind::Add);
+    part = loop::make_block({part, taken});
+    if (shared_) part = loop::make_let(*first.as_symbol(), b * size, part);
+    return loop::make_for(*b.as_symbol(), count, ForKind::Serial, part);
   }
 
   StmtPtr around(const StmtPtr& blocks) {
@@ -82,6 +97,22 @@ class Carry {
       return loop::make_store(acc_.id, at, expr::make_cast(acc_.dtype, total));
     });
     return loop::make_block({take(StoreKind::Assign), blocks, end});
+  }
+
+  // `blocks` where short sums share them: `is_long` tells those that have totals.
+  StmtPtr around_all(const StmtPtr& blocks, expr::Scalar is_long) {
+    const BufferId sums = memory_ ? memory_->id : acc_.id;
+    const StmtPtr clear = each_summed([&](const std::vector<Dim>& at) {
+      return loop::make_store(totals_.id, at, expr::make_const(e_.ctx, DType::F64, 0));
+    });
+    const StmtPtr end = each_summed([&](const std::vector<Dim>& at) {
+      const expr::Scalar total = expr::make_load(e_.ctx, totals_.id, DType::F64, at) + wide(sums, at);
+      return loop::make_store(sums, at, expr::make_cast(acc_.dtype, total));
+    });
+    const StmtPtr add = loop::make_block({copy(acc_.id, sums), end, copy(sums, acc_.id)});
+    auto when_long = [&](const StmtPtr& s) { return is_long ? loop::make_if(is_long, s) : s; };
+    const StmtPtr all = loop::make_block({when_long(clear), blocks, when_long(add)});
+    return memory_ ? loop::make_alloc(*memory_, all) : all;
   }
 
   // `s` where it is known to have no more terms than a block.
@@ -100,16 +131,32 @@ class Carry {
   bool is_lane(const StmtPtr& l) const {
     return l->for_kind == ForKind::Vector || l->for_kind == ForKind::Unroll || lanes_.count(l->var) > 0;
   }
+  using Body = std::function<StmtPtr(const std::vector<Dim>&)>;
+
+  expr::Scalar wide(BufferId sums, const std::vector<Dim>& at) const {
+    return expr::make_cast(DType::F64, expr::make_load(e_.ctx, sums, acc_.dtype, at));
+  }
+  StmtPtr copy(BufferId from, BufferId to) {
+    if (from == to) return loop::make_block({});
+    return each(
+        [&](const std::vector<Dim>& at) { return loop::make_store(to, at, expr::make_load(e_.ctx, from, acc_.dtype, at)); });
+  }
   // The elements go to their totals and start again.
   StmtPtr take(StoreKind how) {
-    return each([&](const std::vector<Dim>& at) {
-      const expr::Scalar sum = expr::make_cast(DType::F64, expr::make_load(e_.ctx, acc_.id, acc_.dtype, at));
-      return loop::make_block({loop::make_store(totals_.id, at, sum, how),
-                               loop::make_store(acc_.id, at, expr::make_const(e_.ctx, acc_.dtype, 0))});
-    });
+    auto clear = [&](const std::vector<Dim>& at) {
+      return loop::make_store(acc_.id, at, expr::make_const(e_.ctx, acc_.dtype, 0));
+    };
+    if (!memory_)
+      return each([&](const std::vector<Dim>& at) {
+        return loop::make_block({loop::make_store(totals_.id, at, wide(acc_.id, at), how), clear(at)});
+      });
+    const StmtPtr add = each_summed(
+        [&](const std::vector<Dim>& at) { return loop::make_store(totals_.id, at, wide(memory_->id, at), how); });
+    return loop::make_block({copy(acc_.id, memory_->id), add, each(clear)});
   }
+  StmtPtr each_summed(const Body& body) { return each(body, memory_ ? ForKind::Serial : ForKind::Unroll); }
   // For each element, in vectors along the last axis that has several.
-  StmtPtr each(const std::function<StmtPtr(const std::vector<Dim>&)>& body) {
+  StmtPtr each(const Body& body, ForKind outer = ForKind::Unroll) {
     std::vector<Dim> at;
     for (auto& [extent, last] : axes_)
       at.push_back(extent.is_const(1) ? e_.ctx.constant(0) : e_.derived_index(totals_.name + ".v", extent, last));
@@ -119,7 +166,7 @@ class Carry {
       const Dim extent = axes_[k].first;
       if (extent.is_const(1)) continue;
       s = loop::make_for(*at[k].as_symbol(), extent, extent.is_const() ? kind : ForKind::Serial, s);
-      kind = ForKind::Unroll;
+      kind = outer;
     }
     return s;
   }
@@ -128,15 +175,16 @@ class Carry {
   const Buffer& acc_;
   Buffer totals_;
   Dim block_;
+  const bool shared_;
+  std::optional<Buffer> memory_;               // what the accumulators are copied to, where they are many
   std::set<SymbolId> lanes_;                   // loops whose variable is an axis of the accumulator
   std::vector<std::pair<Dim, int64_t>> axes_;  // of the accumulator, as far as they are used, and the highest place
 };
 
 }  // namespace
 
-Status Schedule::carry(std::string_view buffer, std::string_view at, int64_t block, std::string_view name) {
-  Edit e(*this, trace_line({"carry", loop::quote_name(buffer), "at", loop::quote_name(at), std::to_string(block), "->",
-                            loop::quote_name(name)}));
+Status Schedule::carry(std::string_view buffer, std::string_view at, int64_t block, std::string_view name, Short how) {
+  Edit e(*this, "carry", buffer, "at", at, block, "->", name, how == Short::Shared ? "shared" : "");
   const Buffer acc = TRY(e.find_buffer(buffer));
   const StmtPtr home = TRY(e.find_loop(at));
   if (block < 1) return e.refuse("a block has at least one term");
@@ -152,16 +200,21 @@ Status Schedule::carry(std::string_view buffer, std::string_view at, int64_t blo
                 .shape = acc.shape,
                 .strides = {},
                 .scope = acc.scope == Scope::Local ? Scope::Local : Scope::Scratch};
-  Carry carry(e, acc, totals, block, home);
+  Carry carry(e, acc, totals, block, home, how);
   if (!carry.only_adds(home)) return e.refuse("loop " + std::string(at) + " does more than to add to %" + acc.name);
   const Dim most = e.ctx.constant(block), terms = carry.terms(home);
   if (const auto var = uses_bound(terms, home))
     return e.refuse("how many terms there are depends on " + e.name_of(*var) + ", which is inside " + std::string(at));
   if (e.ctx.proves_less_equal(terms, most)) return e.refuse("no sum has more than " + std::to_string(block) + " terms");
-  StmtPtr few;
-  if (!e.ctx.proves_less(most, terms)) few = e.copy(carry.short_of(home));
-  StmtPtr now = carry.around(carry.in_blocks(carry.behind_totals(home)));
-  if (few) now = loop::make_if(expr::less(most, terms), now, few);
+  const bool has_few = !e.ctx.proves_less(most, terms);
+  StmtPtr now;
+  if (how == Short::Shared) {
+    now = carry.around_all(carry.in_blocks(home), has_few ? expr::less(most, terms) : expr::Scalar{});
+  } else {
+    const StmtPtr few = has_few ? e.copy(carry.short_of(home)) : nullptr;
+    now = carry.around(carry.in_blocks(carry.behind_totals(home)));
+    if (few) now = loop::make_if(expr::less(most, terms), now, few);
+  }
   e.replace(home, loop::make_alloc(std::move(totals), now));
   return e.commit();
 }

@@ -1,0 +1,13 @@
+// Contractions as naive functions, which templates schedule.
+#pragma once
+#include "lower/contraction/contraction.h"
+#include "lower/templates/template.h"
+
+namespace pliant::lower {
+
+// The kernel is for `least_rows` and more.
+Result<LoweredKernel> lower_gemm(const Problem& p, const StageList& list, const te::TensorDef& sum,
+                                 const std::vector<te::Tensor>& outputs, const Factors& f, Operand operand, Dim least_rows,
+                                 const Temporaries& temporaries);
+
+}  // namespace pliant::lower

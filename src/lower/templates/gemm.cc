@@ -1,0 +1,339 @@
+// Contractions: parallel blocks of rows and panels of columns; in each, tiles of a few rows by one panel whose sums stay in
+// registers while the reduction runs. Every tile height has its code and rows are split evenly, so that no row count is
+// special. A constant operand lies in panels.
+//
+// The naive function has a nest of sums over loops outer … row column, and one of the results. Before them, what does not
+// lie in panels is copied.
+#include <algorithm>
+
+#include "lower/reduction/long_sum.h"
+#include "lower/templates/product.h"
+
+namespace pliant::lower {
+
+namespace {
+
+enum : size_t { Rows, Columns, RowsOfTask, WorkOfTask, PanelsOutside, Block };
+
+constexpr int64_t kVectorsOfOneRow = 8;
+// In multiply-adds. Up to so many in all are one task; of more a task has about so many: enough to be worth handing out, few
+// enough that many threads get some each.
+constexpr int64_t kWholeWork = 4 << 20, kTaskWork = 512 * 1024;
+// Sums of up to so many products are left in one piece: no other library divides them.
+constexpr int64_t kWholeProduct = 4096;
+// A column of b that is read from memory costs what this many rows cost.
+constexpr int64_t kRowsOfOneRead = 16;
+
+// The load of b, whose last axis runs along the columns; null where there is none.
+Scalar operand_in_panels(const Product& p) {
+  for (Scalar l : expr::loads_of(p.term))
+    if (l->index.back().as_symbol() == p.var(p.outer() + 1)) return l;
+  return {};
+}
+bool is_constant(Scalar load, const loop::Function& f) { return loop::find_buffer(f, load->tensor)->is_constant; }
+// Whether what is copied to panels lies along the reduction.
+bool lies_along_reduction(const Product& p) {
+  if (p.terms.empty()) return false;
+  const SymbolId k = p.copy[p.copy.size() - 2]->var, column = p.copy.back()->var;
+  bool along = true;
+  for (Scalar l : expr::loads_of(p.copy.back()->body[0]->value)) {
+    const auto by_k = expr::coefficient_of(l->index[0], k), by_column = expr::coefficient_of(l->index[0], column);
+    along = along && by_k && by_k->is_const(1) && !(by_column && by_column->is_const(1));
+  }
+  return along;
+}
+
+int64_t row_bytes(expr::Context& ctx, const Product& p) {
+  const Dim k = p.count_terms(ctx);
+  int64_t elements = k.is_const() ? k.const_value() : 256;
+  for (Scalar l : expr::loads_of(p.term)) {
+    if (expr::uses_symbol(l, p.var(p.outer() + 1))) continue;
+    const auto s = stride_in(ctx, l->index[0], p.var(p.outer()));
+    if (s && s->is_const() && s->const_value() > 0) elements = std::min(elements, s->const_value());
+  }
+  return std::max<int64_t>(64, elements * 4);
+}
+
+std::optional<Space> match(const Work& work, const target::Target& target) {
+  const auto p = product_of(work.function);
+  if (!p || !operand_in_panels(*p)) return std::nullopt;
+  expr::Context& ctx = *p->term->ctx;
+  const bool packed = is_constant(operand_in_panels(*p), work.function);
+  const Dim k = p->count_terms(ctx), rows = p->row()->extent, columns = p->column()->extent;
+  const int64_t lanes = target.vector_bytes / byte_size(p->acc.dtype), mr = target.tile_rows;
+  int64_t nr = lanes * target.tile_vectors;
+  // Half a vector costs no more than a whole one, on some machines half as much.
+  if (auto upper = const_upper(ctx, columns))
+    while (nr > (p->panel ? lanes : std::max<int64_t>(1, lanes / 2)) && nr / 2 >= *upper) nr /= 2;
+  // One row: more columns instead, so that their sums do not wait for each other.
+  if (rows.is_const(1) && packed)
+    while (nr < lanes * kVectorsOfOneRow && ctx.divisible(columns, 2 * nr)) nr *= 2;
+  Dim total = rows * k * columns;
+  for (size_t o = 0; o < p->outer(); ++o) total = total * p->results[o]->extent;
+  const bool whole = total.is_const() && total.const_value() <= kWholeWork, known = k.is_const() && columns.is_const();
+  // Operands b that are large leave the cache between two uses: their panels are the outer loop of the tasks.
+  const bool large_b = known && k.const_value() * columns.const_value() * 4 > target.l2_bytes / 2;
+  int64_t most = std::max<int64_t>(1, target.l2_bytes / 4 / row_bytes(ctx, *p));
+  if (known && !whole) {
+    const int64_t row_work = std::max<int64_t>(1, k.const_value() * (large_b ? nr : columns.const_value()));
+    // A panel that is filled anew for each task wants many rows.
+    most = std::min(most, p->panel ? std::max(8 * mr, kWholeWork / row_work) : std::max(2 * mr, kTaskWork / row_work));
+  }
+  const bool turns = p->panel && lies_along_reduction(*p);
+  return Space{{"rows of a tile", {mr, mr / 2, mr * 2}},
+               {"columns of a panel", {nr, nr / 2, nr * 2}},
+               {"rows of a task", {most, most / 2, most * 2}},
+               {"products of a task", {whole ? 0 : kTaskWork, kTaskWork / 4, kTaskWork * 4}},
+               {"panels outside blocks of rows", {large_b ? 1 : 0, large_b ? 0 : 1}},
+               {"block transposed in registers", {turns ? lanes : 1, 1}}};
+}
+
+// The loops that a schedule has made so far, by their names.
+class GemmSchedule {
+ public:
+  GemmSchedule(schedule::Schedule& s, const Point& point)
+      : s_(s), ctx_(s.ctx()), point_(point), p_(*product_of(s.function())), outer_(names_of(p_.results)) {
+    column_ = take(outer_, outer_.size() - 1);
+    row_ = take(outer_, outer_.size() - 1);
+    terms_ = names_of(p_.terms);
+    copy_ = names_of(p_.copy);
+    zeros_ = names_of(p_.axes).back();
+  }
+
+  Status apply() {
+    TRY(lay_out());
+    TRY(make_tasks());
+    TRY(make_tiles());
+    TRY(vectorize());
+    TRY(choose_heights());
+    return divide_sums();
+  }
+
+ private:
+  std::string fresh(const std::string& base) const { return fresh_name(s_, base); }
+  // The name of the loop that this one is a copy of.
+  static std::string base_of(const std::string& loop) { return loop.substr(0, loop.find('.')); }
+  static std::string take(std::vector<std::string>& from, size_t at) {
+    std::string s = from[at];
+    from.erase(from.begin() + static_cast<std::ptrdiff_t>(at));
+    return s;
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> out;
+    for (const schedule::LoopInfo& l : s_.loops()) out.push_back(l.name);
+    return out;
+  }
+  std::vector<std::string> names_of(const std::vector<loop::StmtPtr>& loops) const {
+    std::map<SymbolId, std::string> all;
+    for (const schedule::LoopInfo& l : s_.loops()) all[l.var] = l.name;
+    std::vector<std::string> out;
+    for (const loop::StmtPtr& l : loops) out.push_back(all.at(l->var));
+    return out;
+  }
+  // The loop that follows `loop`, with what stood in it behind its first statement.
+  Result<std::string> fission(const std::string& loop) {
+    const std::vector<std::string> before = names();
+    TRY(s_.fission(loop));
+    const std::vector<std::string> now = names();
+    return *std::find_if(now.begin(), now.end(),
+                         [&](const std::string& n) { return std::find(before.begin(), before.end(), n) == before.end(); });
+  }
+  // The outer loops, then those of `inner` that there are.
+  Status order(const std::vector<std::string>& inner) {
+    std::vector<std::string> order = outer_, now;
+    for (const std::string& l : inner)
+      if (!l.empty()) order.push_back(l);
+    for (const std::string& n : names())
+      if (std::find(order.begin(), order.end(), n) != order.end()) now.push_back(n);
+    return order == now ? ok() : s_.reorder(order);
+  }
+  Status inside_terms(const std::string& loop) {
+    std::vector<std::string> order = terms_;
+    order.push_back(loop);
+    return terms_.empty() ? ok() : s_.reorder(order);
+  }
+
+  // The panels of a constant come before the reduction.
+  Status lay_out() {
+    if (p_.panel) return ok();
+    const Scalar load = operand_in_panels(p_);
+    std::vector<int64_t> order;
+    for (size_t k = 0; k <= load->index.size(); ++k) order.push_back(static_cast<int64_t>(k));
+    size_t first = 0;
+    for (size_t k = 0; k < p_.outer(); ++k) first += p_.b_uses(k) ? 1 : 0;
+    const int64_t columns = order.back() - 1;
+    if (is_constant(load, s_.function()))
+      std::rotate(order.begin() + static_cast<std::ptrdiff_t>(first), order.end() - 2, order.end() - 1);
+    return s_.repack(loop::find_buffer(s_.function(), load->tensor)->name, columns, point_[Columns], order, "packed");
+  }
+
+  // Blocks of `extent` as split_blocks makes them: as many iterations as one has.
+  Dim size_of_block(Dim extent, Dim most, int64_t factor) const {
+    const Dim all = ceildiv(extent, factor), blocks = ceildiv(all, *ctx_.divide_exact(most, ctx_.constant(factor)));
+    return ceildiv(all, max(ctx_.constant(1), blocks)) * factor;
+  }
+
+  // Whether a task of so many rows has room for all panels.
+  bool fits_one_task(std::optional<int64_t> rows) const {
+    const auto terms = const_upper(ctx_, p_.count_terms(ctx_)), columns = const_upper(ctx_, p_.column()->extent);
+    if (!rows || !terms || !columns) return false;
+    const int64_t panels = (*columns + point_[Columns] - 1) / point_[Columns];
+    const int64_t least = point_[PanelsOutside] != 0 ? kRowsOfOneRead : 1;
+    return point_[WorkOfTask] / point_[Columns] / std::max<int64_t>(1, *terms) / std::max(least, *rows) >= panels;
+  }
+
+  // The innermost outer loop whose rows are of the same columns.
+  std::optional<size_t> lines() const {
+    for (size_t k = p_.outer(); k-- > 0;)
+      if (!p_.b_uses(k) && p_.a_uses(k)) return k;
+    return std::nullopt;
+  }
+
+  // Tasks are blocks of rows by runs of panels.
+  Status make_tasks() {
+    const Dim one = ctx_.constant(1), rows = p_.row()->extent, columns = p_.column()->extent;
+    const bool outside = point_[PanelsOutside] != 0;
+    few_ = columns.is_const() && columns.const_value() < point_[Columns];
+    if (p_.panel || !columns.is_const() || columns.const_value() > point_[Columns]) {
+      panel_ = fresh("np");
+      const std::string column = fresh("j");
+      TRY(s_.split(column_, few_ ? std::max<int64_t>(1, columns.const_value()) : point_[Columns], panel_, column));
+      column_ = column;
+    }
+    Dim rows_of_task = rows;
+    std::optional<int64_t> most_rows = const_upper(ctx_, rows);
+    std::string line, block;  // what the blocks are made of, and they
+    const int64_t tiles = std::max<int64_t>(1, point_[RowsOfTask] / point_[Rows]) * point_[Rows];
+    const auto upper = const_upper(ctx_, rows);
+    if (const auto h = lines()) {
+      const Dim most = max(one, floordiv(ctx_.constant(point_[RowsOfTask]), max(one, rows)));
+      const std::string lines = take(outer_, *h);
+      block = fresh("hb");
+      line = fresh("h");
+      TRY(s_.split_blocks(lines, most, 1, block, line));
+      rows_of_task = size_of_block(p_.results[*h]->extent, most, 1) * rows;
+      if (upper) most_rows = std::max(*upper, point_[RowsOfTask]);
+    } else if (!upper || *upper > tiles) {
+      block = fresh("mb");
+      const std::string row = fresh("m");
+      TRY(s_.split_blocks(row_, ctx_.constant(tiles), point_[Rows], block, row));
+      row_ = row;
+      rows_of_task = min(size_of_block(rows, ctx_.constant(tiles), point_[Rows]), rows);
+      most_rows = tiles;
+    }
+    const bool blocks_rows = line.empty() && !block.empty();
+    if (!block.empty()) outer_.push_back(block);
+    bool runs = false;
+    if (!panel_.empty() && point_[WorkOfTask] != 0 && !fits_one_task(most_rows)) {
+      if (outside) rows_of_task = max(ctx_.constant(kRowsOfOneRead), rows_of_task);
+      const Dim panels = ceildiv(columns, point_[Columns]);
+      const Dim per_panel = max(one, rows_of_task * max(one, p_.count_terms(ctx_)) * point_[Columns]);
+      const Dim run = max(one, min(panels, floordiv(ctx_.constant(point_[WorkOfTask]), per_panel)));
+      runs = !ceildiv(panels, run).is_const(1);
+      if (runs) {
+        const std::string chunk = fresh("nc"), panel = fresh("pn");
+        TRY(s_.split(panel_, run, chunk, panel));
+        panel_ = panel;
+        outer_.insert(outside ? outer_.begin() : outer_.end(), chunk);
+      }
+    }
+    TRY(order({panel_, line, row_, column_}));
+    TRY(compute_in_rows());
+    for (const std::string& l : outer_) TRY(s_.parallel(l));
+    const std::string first = !panel_.empty() ? panel_ : !line.empty() ? line : row_;
+    // What is a constant needs no name.
+    if (!line.empty()) (void)s_.let(line, first, "hf", "hn");
+    if (blocks_rows) TRY(s_.let(row_, first, "rf", "rn"));
+    if (runs) (void)s_.let(panel_, panel_, "pf", "pc");
+    height_ = blocks_rows || !upper ? point_[Rows] : std::clamp<int64_t>(*upper, 1, point_[Rows]);
+    if (!blocks_rows && rows.is_const()) whole_ = rows.const_value();
+    return ok();
+  }
+
+  // The sum of a row, the columns of it inside the reduction.
+  Status compute_in_rows() {
+    TRY(s_.compute_at(p_.acc.name, row_));
+    adds_ = TRY(fission(zeros_));
+    TRY(inside_terms(adds_));
+    return p_.panel ? s_.compute_at(p_.panel->name, panel_) : ok();
+  }
+
+  // Tiles of rows, whose sums stay in registers: the reduction runs outside rows and columns.
+  Status make_tiles() {
+    tile_ = fresh("mt");
+    const std::string row = fresh("r");
+    TRY(s_.split_even(row_, height_, tile_, row));
+    row_ = row;
+    TRY(s_.expand(p_.acc.name, row));
+    TRY(inside_terms(TRY(fission(row))));
+    return s_.bind(p_.acc.name, loop::Scope::Local);
+  }
+
+  // Columns beyond the last are computed, for that reads nothing but panels, and never stored.
+  Status vectorize() {
+    const bool padded = !ctx_.divisible(p_.column()->extent, point_[Columns]);
+    TRY(fill_panel(padded));
+    for (const std::string& l : {zeros_, adds_}) {
+      if (padded) TRY(s_.pad(l, point_[Columns]));
+      TRY(s_.vectorize(l));
+    }
+    return few_ ? s_.vectorize(column_, point_[Columns], fresh("v"), fresh("l"), fresh("t")) : s_.vectorize(column_);
+  }
+
+  // The copy of what is not in panels.
+  Status fill_panel(bool padded) {
+    if (!p_.panel) return ok();
+    const std::string& column = copy_.back();
+    if (point_[Block] == 1) {
+      if (padded) TRY(s_.pad(column, point_[Columns], schedule::Beyond::Zero));
+      return s_.vectorize(column);
+    }
+    if (padded) TRY(s_.pad(column, point_[Columns], schedule::Beyond::Last));
+    return s_.transpose(copy_[copy_.size() - 2], column, point_[Block]);
+  }
+
+  // Known rows are tiles of one height, or some one row higher than the others; else each height is a variant.
+  Status choose_heights() {
+    if (!whole_) return s_.specialize(row_, tile_, schedule::Constant::Unroll);
+    const int64_t tiles = (*whole_ + height_ - 1) / height_, higher = tiles == 0 ? 0 : *whole_ % tiles;
+    if (higher != 0) TRY(s_.partition(tile_, ctx_.constant(higher), fresh("ma"), fresh("mc")));
+    for (const schedule::LoopInfo& l : s_.loops())
+      if (base_of(l.name) == row_ && l.kind == loop::ForKind::Serial) TRY(s_.unroll(l.name));
+    return ok();
+  }
+
+  // Long sums of floats are sums of twice the precision over sums of blocks (docs/adr/0009-numerics.md).
+  Status divide_sums() {
+    const DType type = p_.acc.dtype;
+    const auto most = const_upper(ctx_, p_.count_terms(ctx_));
+    if ((type != DType::F32 && type != DType::F64) || (most && *most <= kWholeProduct)) return ok();
+    // Each variant has its loop and its accumulators.
+    for (const schedule::LoopInfo& l : s_.loops()) {
+      if (base_of(l.name) != terms_[0]) continue;
+      loop::StmtPtr add = l.loop;
+      while (add->kind == loop::StmtKind::For) add = add->body[0];
+      TRY(s_.carry(s_.name_of(add->buffer), l.name, kProductBlock, fresh("total"), schedule::Short::Shared));
+    }
+    return ok();
+  }
+
+  schedule::Schedule& s_;
+  expr::Context& ctx_;
+  const Point& point_;
+  const Product p_;
+  std::vector<std::string> outer_;  // outermost first
+  std::vector<std::string> copy_, terms_;
+  std::string row_, column_, panel_, tile_;
+  std::string zeros_, adds_;      // the columns that are set to zero, and those that are added to
+  bool few_ = false;              // columns than a panel has
+  std::optional<int64_t> whole_;  // rows of a task, where they are known
+  int64_t height_ = 0;            // of the highest tile
+};
+
+Status apply(schedule::Schedule& s, const Point& point) { return GemmSchedule(s, point).apply(); }
+
+}  // namespace
+
+const Template kGemm{"gemm", match, apply};
+
+}  // namespace pliant::lower

@@ -1,0 +1,33 @@
+// The naive function of a contraction, taken apart.
+#pragma once
+#include "lower/templates/template.h"
+
+namespace pliant::lower {
+
+// Nests over outer loops, row and column: of the sums, and of the results that follow from them. Before them, what b is
+// copied to.
+struct Product {
+  loop::Buffer acc;                        // of the sums
+  std::optional<loop::Buffer> panel;       // what b is copied to
+  std::vector<loop::StmtPtr> copy;         // the loops of that: of outer loops, of reductions, of columns
+  std::vector<loop::StmtPtr> axes, terms;  // the loops of the sums, and those that they run over
+  Scalar term;
+  std::vector<loop::StmtPtr> results;
+
+  const loop::StmtPtr& row() const { return results[results.size() - 2]; }
+  const loop::StmtPtr& column() const { return results.back(); }
+  size_t outer() const { return results.size() - 2; }
+  // In the sums: the loop there of outer loop k.
+  SymbolId var(size_t k) const { return axes[k]->var; }
+  bool b_uses(size_t k) const;
+  bool a_uses(size_t k) const;
+  Dim count_terms(expr::Context& ctx) const {
+    Dim n = ctx.constant(1);
+    for (const loop::StmtPtr& l : terms) n = n * l->extent;
+    return n;
+  }
+};
+// Nothing where the function is another one.
+std::optional<Product> product_of(const loop::Function& f);
+
+}  // namespace pliant::lower
