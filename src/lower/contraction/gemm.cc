@@ -5,15 +5,13 @@
 #include <algorithm>
 
 #include "lower/contraction/skinny_gemm.h"
+#include "lower/templates/product.h"
 #include "lower/version.h"
 #include "target/match.h"
 
 namespace pliant::lower {
 
 namespace {
-
-// A column of b that is read from memory costs what this many rows cost.
-constexpr int64_t kRowsOfOneRead = 16;
 
 bool is_cast_of_load(Scalar s) {
   return s->kind == expr::ScalarKind::Cast &&
@@ -182,12 +180,6 @@ class GemmWork {
   std::vector<loop::Buffer> buffers_;   // the intermediates
 };
 
-// b leaves the cache between two uses.
-bool is_large_operand(const target::Target& target, const Factors& f) {
-  const Dim size = product_of(*f.col.extent->ctx, f.reduce) * f.col.extent;
-  return size.is_const() && size.const_value() * 4 > target.l2_bytes / 2;
-}
-
 }  // namespace
 
 Result<LoweredKernel> lower_gemm(const Problem& p, const StageList& list, const te::TensorDef& sum,
@@ -200,7 +192,8 @@ Result<LoweredKernel> lower_gemm(const Problem& p, const StageList& list, const 
       if (b.id == o->id) b.shape = {element_count(ctx, o->shape)};
   const Dim one = ctx.constant(1), terms = product_of(ctx, f.reduce);
   k.work = product_of(ctx, f.outer) * f.row.extent * f.col.extent * max(one, terms);
-  if (is_large_operand(p.target, f) && !k.tasks.is_const(1)) k.work = max(k.work, f.col.extent * terms * kRowsOfOneRead);
+  if (leaves_cache(p.target, terms, f.col.extent) && !k.tasks.is_const(1))
+    k.work = max(k.work, f.col.extent * terms * kRowsOfOneRead);
   restrict_to(ctx, k, {{least_rows, f.row.extent}});
   return k;
 }

@@ -21,8 +21,6 @@ constexpr int64_t kVectorsOfOneRow = 8;
 constexpr int64_t kWholeWork = 4 << 20, kTaskWork = 512 * 1024;
 // Sums of up to so many products are left in one piece: no other library divides them.
 constexpr int64_t kWholeProduct = 4096;
-// A column of b that is read from memory costs what this many rows cost.
-constexpr int64_t kRowsOfOneRead = 16;
 
 // The load of b, whose last axis runs along the columns; null where there is none.
 Scalar operand_in_panels(const Product& p) {
@@ -71,8 +69,8 @@ std::optional<Space> match(const Work& work, const target::Target& target) {
   Dim total = rows * k * columns;
   for (size_t o = 0; o < p->outer(); ++o) total = total * p->results[o]->extent;
   const bool whole = total.is_const() && total.const_value() <= kWholeWork, known = k.is_const() && columns.is_const();
-  // Operands b that are large leave the cache between two uses: their panels are the outer loop of the tasks.
-  const bool large_b = known && k.const_value() * columns.const_value() * 4 > target.l2_bytes / 2;
+  // The panels of such are the outer loop of the tasks.
+  const bool large_b = leaves_cache(target, k, columns);
   int64_t most = std::max<int64_t>(1, target.l2_bytes / 4 / row_bytes(ctx, *p));
   if (known && !whole) {
     const int64_t row_work = std::max<int64_t>(1, k.const_value() * (large_b ? nr : columns.const_value()));
@@ -92,12 +90,12 @@ std::optional<Space> match(const Work& work, const target::Target& target) {
 class GemmSchedule {
  public:
   GemmSchedule(schedule::Schedule& s, const Point& point)
-      : s_(s), ctx_(s.ctx()), point_(point), p_(*product_of(s.function())), outer_(names_of(p_.results)) {
+      : s_(s), ctx_(s.ctx()), point_(point), p_(*product_of(s.function())), outer_(loop_names(s, p_.results)) {
     column_ = take(outer_, outer_.size() - 1);
     row_ = take(outer_, outer_.size() - 1);
-    terms_ = names_of(p_.terms);
-    copy_ = names_of(p_.copy);
-    zeros_ = names_of(p_.axes).back();
+    terms_ = loop_names(s, p_.terms);
+    copy_ = loop_names(s, p_.copy);
+    zeros_ = loop_names(s, p_.axes).back();
   }
 
   Status apply() {
@@ -118,32 +116,16 @@ class GemmSchedule {
     from.erase(from.begin() + static_cast<std::ptrdiff_t>(at));
     return s;
   }
-  std::vector<std::string> names() const {
-    std::vector<std::string> out;
-    for (const schedule::LoopInfo& l : s_.loops()) out.push_back(l.name);
-    return out;
-  }
-  std::vector<std::string> names_of(const std::vector<loop::StmtPtr>& loops) const {
-    std::map<SymbolId, std::string> all;
-    for (const schedule::LoopInfo& l : s_.loops()) all[l.var] = l.name;
-    std::vector<std::string> out;
-    for (const loop::StmtPtr& l : loops) out.push_back(all.at(l->var));
-    return out;
-  }
   // The loop that follows `loop`, with what stood in it behind its first statement.
   Result<std::string> fission(const std::string& loop) {
-    const std::vector<std::string> before = names();
-    TRY(s_.fission(loop));
-    const std::vector<std::string> now = names();
-    return *std::find_if(now.begin(), now.end(),
-                         [&](const std::string& n) { return std::find(before.begin(), before.end(), n) == before.end(); });
+    return TRY(added_by(s_, [&] { return s_.fission(loop); }))[0];
   }
   // The outer loops, then those of `inner` that there are.
   Status order(const std::vector<std::string>& inner) {
     std::vector<std::string> order = outer_, now;
     for (const std::string& l : inner)
       if (!l.empty()) order.push_back(l);
-    for (const std::string& n : names())
+    for (const std::string& n : loop_names(s_))
       if (std::find(order.begin(), order.end(), n) != order.end()) now.push_back(n);
     return order == now ? ok() : s_.reorder(order);
   }

@@ -4,6 +4,11 @@
 
 namespace pliant::lower {
 
+bool leaves_cache(const target::Target& target, Dim terms, Dim columns) {
+  const Dim size = terms * columns;
+  return size.is_const() && size.const_value() * 4 > target.l2_bytes / 2;
+}
+
 // Whether a load of the factor that varies along the columns, or of the other one, uses outer loop k.
 bool Product::b_uses(size_t k) const {
   for (Scalar l : expr::loads_of(term))

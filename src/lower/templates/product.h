@@ -4,6 +4,11 @@
 
 namespace pliant::lower {
 
+// A column of b that is read from memory costs what this many rows cost.
+constexpr int64_t kRowsOfOneRead = 16;
+// Whether an operand b of these sizes is known to be so large that it leaves the cache between two uses.
+bool leaves_cache(const target::Target& target, Dim terms, Dim columns);
+
 // Nests over outer loops, row and column: of the sums, and of the results that follow from them. Before them, what b is
 // copied to.
 struct Product {

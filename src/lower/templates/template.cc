@@ -37,6 +37,28 @@ std::string fresh_name(const schedule::Schedule& s, const std::string& base) {
   return name;
 }
 
+std::vector<std::string> loop_names(const schedule::Schedule& s) {
+  std::vector<std::string> out;
+  for (const schedule::LoopInfo& l : s.loops()) out.push_back(l.name);
+  return out;
+}
+
+std::vector<std::string> loop_names(const schedule::Schedule& s, const std::vector<loop::StmtPtr>& loops) {
+  std::map<SymbolId, std::string> all;
+  for (const schedule::LoopInfo& l : s.loops()) all[l.var] = l.name;
+  std::vector<std::string> out;
+  for (const loop::StmtPtr& l : loops) out.push_back(all.at(l->var));
+  return out;
+}
+
+Result<std::vector<std::string>> added_by(const schedule::Schedule& s, const std::function<Status()>& primitive) {
+  const std::vector<std::string> before = loop_names(s);
+  TRY(primitive());
+  std::vector<std::string> out = loop_names(s);
+  std::erase_if(out, [&](const std::string& n) { return std::find(before.begin(), before.end(), n) != before.end(); });
+  return out;
+}
+
 void collapse_nest(schedule::Schedule& s) {
   const size_t depth = perfect_nest(s.function().body).size();
   for (size_t k = depth; k-- > 1;) {

@@ -45,6 +45,11 @@ extern const Template kGemm;
 
 // `base`, or with a number behind it where a loop or buffer already has that name.
 std::string fresh_name(const schedule::Schedule& s, const std::string& base);
+// The names of all loops, in program order; and of these.
+std::vector<std::string> loop_names(const schedule::Schedule& s);
+std::vector<std::string> loop_names(const schedule::Schedule& s, const std::vector<loop::StmtPtr>& loops);
+// The loops that a primitive makes, in program order.
+Result<std::vector<std::string>> added_by(const schedule::Schedule& s, const std::function<Status()>& primitive);
 // The loops that hold nothing but each other, from `s` on, outermost first.
 std::vector<loop::StmtPtr> perfect_nest(loop::StmtPtr s);
 // Merges neighbouring loops of the perfect nest where every offset allows it, from the innermost pair outwards.

@@ -107,11 +107,9 @@ class WindowSchedule {
     column_extent_ = w.column->extent;
     is_sum_ = w.update->store_kind == loop::StoreKind::Add;
     sum_ = s.name_of(w.sum.id);
-    std::map<SymbolId, std::string> names;
-    for (const schedule::LoopInfo& l : s.loops()) names[l.var] = l.name;
-    if (w.row) row_ = names.at(w.row->var);
-    column_ = names.at(w.column->var);
-    for (const loop::StmtPtr& l : w.terms) terms_.push_back(names.at(l->var));
+    if (w.row) row_ = loop_names(s, {w.row})[0];
+    column_ = loop_names(s, {w.column})[0];
+    terms_ = loop_names(s, w.terms);
   }
 
   Status apply() {
@@ -130,20 +128,6 @@ class WindowSchedule {
 
  private:
   std::string fresh(const std::string& base) const { return fresh_name(s_, base); }
-  std::vector<std::string> names() const {
-    std::vector<std::string> out;
-    for (const schedule::LoopInfo& l : s_.loops()) out.push_back(l.name);
-    return out;
-  }
-  // The loops that a primitive makes, in program order.
-  template <class Primitive>
-  Result<std::vector<std::string>> added_by(Primitive&& primitive) {
-    const std::vector<std::string> before = names();
-    TRY(primitive());
-    std::vector<std::string> out = names();
-    std::erase_if(out, [&](const std::string& n) { return std::find(before.begin(), before.end(), n) != before.end(); });
-    return out;
-  }
   loop::StmtPtr loop_named(const std::string& name) const {
     const std::vector<schedule::LoopInfo> loops = s_.loops();
     return std::find_if(loops.begin(), loops.end(), [&](auto& l) { return l.name == name; })->loop;
@@ -175,7 +159,7 @@ class WindowSchedule {
   // The sums of all iterations of `loop` at once: the reduction runs outside.
   Status jam(const std::string& loop, bool innermost) {
     TRY(s_.expand(sum_, loop));
-    stores_ = TRY(added_by([&] { return s_.fission(loop); }));
+    stores_ = TRY(added_by(s_, [&] { return s_.fission(loop); }));
     const std::string adds = stores_.front();
     stores_.erase(stores_.begin());
     std::vector<std::string> order = terms_;
@@ -216,7 +200,7 @@ class WindowSchedule {
     });
   }
   void copy_interior(const std::string& sum) {
-    const auto added = added_by([&] { return s_.interior(sum); });
+    const auto added = added_by(s_, [&] { return s_.interior(sum); });
     if (added.ok()) sums_.push_back(added.value().front());
   }
 
@@ -282,7 +266,8 @@ class WindowSchedule {
     TRY(s_.split(loop, part, outer, inner));
     if (extent % part == 0) return s_.unroll(inner);
     const Dim whole = ctx_.constant(extent / part);
-    const std::vector<std::string> parts = TRY(added_by([&] { return s_.partition(outer, whole, fresh("m"), fresh("t")); }));
+    const std::vector<std::string> parts =
+        TRY(added_by(s_, [&] { return s_.partition(outer, whole, fresh("m"), fresh("t")); }));
     TRY(s_.unroll(inner));
     return s_.unroll(parts[2]);
   }
