@@ -111,6 +111,26 @@ def test_equal_at_every_number_of_threads(layout):
         np.testing.assert_array_equal(one.run(values)["y"], three.run(values)["y"])
 
 
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("batch", [(), ("b",)])
+@pytest.mark.parametrize("inner, columns", [(1, 1), (64, 64), (300, 17)])
+def test_constant_second_factor_at_rows_of_a_known_bound(inner, columns, batch, target):
+    """As few rows as a Slice leaves: none, one or some more; and blocks of rows that are all alike."""
+    w = np.random.default_rng(0).standard_normal((inner, columns)).astype(np.float32)
+    for most in [0, 1, 2, 7, 720]:
+        g = Graph()
+        axis = g.constant(np.array([len(batch)]))
+        rows = g("Slice", "x", g.constant(np.array([0])), g.constant(np.array([most])), axis)
+        g("MatMul", rows, g.constant(w), name="y")
+        for m in ["m", 2 * most]:
+            model = g.model([("x", F32, [*batch, m, inner])], [("y", F32, None)])
+            exe = pliant.compile(model, **({"target": target} if target else {}))
+            for n in {0, 1, 9, 2 * most} if m == "m" else [m]:
+                x = np.random.default_rng(n).standard_normal((*(3 for _ in batch), n, inner)).astype(np.float32)
+                kept = x[..., :most, :].astype(np.float64)
+                np.testing.assert_allclose(exe.run({"x": x})["y"], kept @ w, rtol=0, atol=1e-4)
+
+
 @pytest.mark.parametrize("op", ["RNN", "GRU", "LSTM"])
 def test_recurrent_weights_from_inputs(op):
     """Products inside a native loop, beside bytecode."""

@@ -43,7 +43,9 @@ std::optional<Factors> make_factors(const Problem& p, const te::TensorDef& t, Sc
     nest.scalars.push_back(flat_epilogue(ctx, e.values[k], t, f.acc, shapes));
   }
   collapse(ctx, nest);
-  if (nest.loops.empty()) return std::nullopt;
+  const bool is_empty =
+      std::any_of(nest.loops.begin(), nest.loops.end(), [](const Loop& l) { return l.extent.is_const(0); });
+  if (nest.loops.empty() || is_empty) return std::nullopt;
   // The column loop: contiguous in the first output.
   size_t col = nest.loops.size();
   for (size_t i = nest.loops.size(); i-- > 0 && col == nest.loops.size();) {

@@ -228,7 +228,6 @@ class GemmSchedule {
     if (blocks_rows) TRY(s_.let(row_, first, "rf", "rn"));
     if (runs) (void)s_.let(panel_, panel_, "pf", "pc");
     height_ = blocks_rows || !upper ? point_[Rows] : std::clamp<int64_t>(*upper, 1, point_[Rows]);
-    if (!blocks_rows && rows.is_const()) whole_ = rows.const_value();
     return ok();
   }
 
@@ -242,6 +241,8 @@ class GemmSchedule {
 
   // Tiles of rows, whose sums stay in registers: the reduction runs outside rows and columns.
   Status make_tiles() {
+    for (const schedule::LoopInfo& l : s_.loops())
+      if (l.name == row_ && l.extent.is_const()) whole_ = l.extent.const_value();
     tile_ = fresh("mt");
     const std::string row = fresh("r");
     TRY(s_.split_even(row_, height_, tile_, row));
@@ -271,7 +272,8 @@ class GemmSchedule {
       return s_.vectorize(column);
     }
     if (padded) TRY(s_.pad(column, point_[Columns], schedule::Beyond::Last));
-    return s_.transpose(copy_[copy_.size() - 2], column, point_[Block]);
+    // Refused where the number of terms is no proved size.
+    return s_.transpose(copy_[copy_.size() - 2], column, point_[Block]).ok() ? ok() : s_.vectorize(column);
   }
 
   // Known rows are tiles of one height, or some one row higher than the others; else each height is a variant.
@@ -308,7 +310,7 @@ class GemmSchedule {
   std::string row_, column_, panel_, tile_;
   std::string zeros_, adds_;      // the columns that are set to zero, and those that are added to
   bool few_ = false;              // columns than a panel has
-  std::optional<int64_t> whole_;  // rows of a task, where they are known
+  std::optional<int64_t> whole_;  // rows of a block, where they are known
   int64_t height_ = 0;            // of the highest tile
 };
 
