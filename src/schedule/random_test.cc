@@ -350,7 +350,8 @@ std::string Generator::step(const Schedule& s) {
       return "specialize " + l + " at " + (pick(0, 2) ? other : "root") + (pick(0, 1) ? " unroll" : " keep") +
              (pick(0, 1) ? "" : " [1, 2]");
     case 17: return "partition " + l + " -> " + fresh() + " " + fresh();
-    case 18: return "cache_write " + b + " at " + l + " -> q" + std::to_string(pick(0, 2)) + " " + scope;
+    case 18:
+      return "cache_write " + b + " at " + (pick(0, 5) ? l : "root") + " -> q" + std::to_string(pick(0, 2)) + " " + scope;
     case 19:
       return "cache_read " + b + " at " + l + " -> q" + std::to_string(pick(0, 2)) + " " + scope +
              (pick(0, 1) ? "" : " [1, 0]");

@@ -229,9 +229,9 @@ class Schedule {
 
   // ---- buffers
 
-  // `cache_write c at o -> acc local`: the body of loop o works on a tile of its own in place of c. The tile is loaded
-  // before the body where the body reads c before it has assigned it; after the body it is stored, or, when the last access
-  // in the body assigns every element once, that statement writes c itself.
+  // `cache_write c at o -> acc local`: the body of loop o, or all (`at root`), works on a tile of its own in place of c.
+  // The tile is loaded before the body where the body reads c before it has assigned it; after the body it is stored, or,
+  // when the last access in the body assigns every element once, that statement writes c itself.
   Status cache_write(std::string_view buffer, std::string_view at, std::string_view name, loop::Scope scope);
   // `cache_read a at o -> t scratch [1, 0]`: the part of a that the body of o reads is copied to a tile first. `order` gives
   // the tile's dims as positions of a's, outermost first; empty keeps them.

@@ -66,17 +66,6 @@ std::optional<size_t> find_rows(const Problem& p, const StageList& list) {
   return rank;
 }
 
-namespace {
-
-// Around everything, below what is allocated: a whole tensor is a row of its own.
-loop::StmtPtr as_one_row(expr::Context& ctx, const loop::StmtPtr& s) {
-  if (s->alloc) return loop::make_alloc(*s->alloc, as_one_row(ctx, s->body[0]));
-  const Dim one = ctx.constant(1);
-  return loop::make_for(*ctx.index_symbol("row", one).as_symbol(), one, loop::ForKind::Serial, s);
-}
-
-}  // namespace
-
 Result<LoweredNode> lower_rows(const Problem& p, const StageList& list, size_t rank) {
   expr::Context& ctx = p.ctx;
   std::vector<const Stage*> stages;
@@ -88,14 +77,7 @@ Result<LoweredNode> lower_rows(const Problem& p, const StageList& list, size_t r
     work = work + product(ctx, t.kind == Kind::Reduce ? t.reduce_extent : row) * (cost_of(s.body) + 1);
   }
   Work naive = make_work(p, list, stages, {}, p.name);
-  loop::StmtPtr& body = naive.function.body;
-  body = loop::without_unit_loops(body, ctx);
-  const std::vector<Dim>& shape = list.stages[0].tensor->shape;
-  if (std::all_of(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(rank), [](Dim d) { return d.is_const(1); }))
-    body = as_one_row(ctx, body);
-  loop::for_each(body, [&](const loop::Stmt& s) {
-    if (s.kind == loop::StmtKind::For) naive.loops.emplace(s.var, LoopRole::Spatial);
-  });
+  naive.function.body = loop::without_unit_loops(naive.function.body, ctx);
   LoweredKernel k = TRY(schedule_kernel(p, kRows, std::move(naive)));
   k.work = k.tasks * work;
   LoweredNode out;

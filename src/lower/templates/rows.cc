@@ -67,11 +67,9 @@ class RowsSchedule {
   Status apply() {
     share_results();
     TRY(merge_rows());
-    if (!rows_.empty()) {
-      TRY(keep_in_rows());
-      for (size_t k = rows_.size(); k-- > 1;) join(rows_, k);
-      keep_results();
-    }
+    TRY(keep_in_rows());
+    for (size_t k = rows_.size(); k-- > 1;) join(rows_, k);
+    keep_results();
     // Tasks that are there already stay.
     has_tasks_ = !rows_.empty() && loop_named(rows_.front())->for_kind == loop::ForKind::Parallel;
     std::vector<std::string> nests;
@@ -132,8 +130,10 @@ class RowsSchedule {
 
   // Values of a row lie in registers, parts of rows in scratch memory of a row.
   Status keep_in_rows() {
-    for (const loop::Buffer& b : scratch_buffers())
-      TRY(s_.narrow(s_.name_of(b.id), rows_.back(), has_one_a_row(b) ? loop::Scope::Local : loop::Scope::Scratch));
+    for (const loop::Buffer& b : scratch_buffers()) {
+      const loop::Scope scope = has_one_a_row(b) ? loop::Scope::Local : loop::Scope::Scratch;
+      TRY(rows_.empty() ? s_.bind(s_.name_of(b.id), scope) : s_.narrow(s_.name_of(b.id), rows_.back(), scope));
+    }
     return ok();
   }
 
@@ -142,7 +142,7 @@ class RowsSchedule {
     const std::vector<loop::Buffer> params = s_.function().params;
     for (const loop::Buffer& b : params)
       if (b.is_output && has_one_a_row(b))
-        (void)s_.cache_write(s_.name_of(b.id), rows_.back(), fresh("row"), loop::Scope::Local);
+        (void)s_.cache_write(s_.name_of(b.id), rows_.empty() ? "root" : rows_.back(), fresh("row"), loop::Scope::Local);
   }
 
   loop::StmtPtr loop_named(const std::string& name) const {

@@ -43,8 +43,8 @@ StmtPtr write_through(Edit& e, const StmtPtr& root, const Stmt& store, const Buf
 Status Schedule::cache_write(std::string_view buffer, std::string_view at, std::string_view name, loop::Scope scope) {
   Edit e(*this, "cache_write", buffer, "at", at, "->", name, scope);
   Buffer c = TRY(e.find_buffer(buffer));
-  StmtPtr home = TRY(e.find_loop(at));
-  Inside in = inside_allocs(home->body[0]);
+  const StmtPtr whole = at == "root" ? e.function.body : TRY(e.find_loop(at))->body[0];
+  Inside in = inside_allocs(whole);
   StmtPtr body = in.body;
   const auto [region, shape] = TRY(tile_of(e, c, body, scope));
 
@@ -85,7 +85,7 @@ Status Schedule::cache_write(std::string_view buffer, std::string_view at, std::
   }
   if (!through) now.push_back(copy(".out", false));
   StmtPtr alloc = loop::make_alloc(std::move(tile), loop::make_block(std::move(now)));
-  e.replace(home, loop::with_body(home, {in.wrap(alloc)}));
+  e.replace(whole, in.wrap(alloc));
   return e.commit();
 }
 
