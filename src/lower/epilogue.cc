@@ -74,7 +74,7 @@ std::optional<size_t> last_reduction(expr::Context& ctx, const StageList& list) 
   std::optional<size_t> last;
   for (size_t i = 0; i < list.stages.size(); ++i) {
     const te::Kind kind = list.stages[i].tensor->kind;
-    if (kind == te::Kind::Scatter || kind == te::Kind::Scan) return std::nullopt;
+    if (kind == te::Kind::Scatter) return std::nullopt;
     if (kind == te::Kind::Reduce) last = i;
   }
   return last && make_epilogue(ctx, list, *last) ? last : std::nullopt;

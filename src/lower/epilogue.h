@@ -10,7 +10,7 @@ struct Epilogue {
   std::vector<std::vector<Dim>> index;  // of each output, over the root's index
   std::vector<te::Tensor> outputs;
 };
-// The last reduction, where all that follows it is its epilogue and no stage is a scatter or a scan.
+// The last reduction, where all that follows it is its epilogue and no stage is a scatter.
 std::optional<size_t> last_reduction(expr::Context& ctx, const StageList& list);
 // Nothing but the result of `root`, stored as it is.
 Epilogue no_epilogue(expr::Context& ctx, const te::Tensor& root);

@@ -30,9 +30,6 @@ Result<LoweredKernel> lower_scatter_updates(const Problem& p, const StageList& l
 Result<LoweredKernel> lower_single_stage(const Problem& p, const StageList& list, const Stage& s,
                                          const Temporaries& temporaries);
 
-// `use` of the position of the best value of `body` along `axis`, found one after the other.
-loop::StmtPtr make_arg_reduction(expr::Context& ctx, te::Combiner combiner, Scalar body, const Loop& axis,
-                                 const std::function<loop::StmtPtr(Scalar)>& use);
 // `buffer[offset] = value`; a Select whose condition does not vary along `vector_var` becomes an If around two stores.
 loop::StmtPtr make_stage_store(expr::Context& ctx, loop::BufferId buffer, Dim offset, Scalar value,
                                std::optional<SymbolId> vector_var);

@@ -40,20 +40,6 @@ Result<LoweredNode> lower_by_stages(const Problem& p, const StageList& list) {
   return out;
 }
 
-// The last reduction, when all that follows it is elementwise on its result.
-std::optional<size_t> find_reduction_with_epilogue(const Problem& p, const StageList& list) {
-  for (size_t i = list.stages.size(); i-- > 0;) {
-    const Stage& s = list.stages[i];
-    if (s.tensor->kind == te::Kind::Scatter || s.tensor->kind == te::Kind::Scan) return std::nullopt;
-    if (s.tensor->kind != te::Kind::Reduce) continue;
-    if (i + 1 == list.stages.size() || !make_epilogue(p.ctx, list, i)) return std::nullopt;
-    for (size_t k = 0; k < i; ++k)
-      if (list.stages[k].tensor->kind == te::Kind::Scatter) return std::nullopt;
-    return i;
-  }
-  return std::nullopt;
-}
-
 Result<LoweredNode> lower_reduction(const Problem& p, const StageList& list, size_t root) {
   LoweredNode out;
   Temporaries temporaries;
@@ -86,7 +72,9 @@ const std::vector<Strategy>& all_strategies() {
              strategy("fourier", find_fourier, lower_fourier),
              strategy("contraction", find_contraction, lower_contraction),
              strategy("rows", find_rows, lower_rows),
-             strategy("reduction", find_reduction_with_epilogue, lower_reduction),
+             strategy(
+                 "reduction", [](const Problem& p, const StageList& list) { return last_reduction(p.ctx, list); },
+                 lower_reduction),
              {"stages",
               [](const Problem& p, const StageList& list) { return [&p, &list] { return lower_by_stages(p, list); }; }},
          }) {

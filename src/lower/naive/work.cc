@@ -57,6 +57,22 @@ class NaiveBuilder {
         nest(t.reduce_index, t.reduce_extent, LoopRole::Ordered, loop::make_store(t.id, s.target, s.body, kind)));
   }
 
+  void add_reduction_with(const Stage& s, const Epilogue& e) {
+    leaves_out_ = true;
+    add_stage(s);
+    const te::TensorDef& t = *s.tensor;
+    for (size_t k = 0; k < e.outputs.size(); ++k) {
+      if (e.outputs[k]->id == t.id) continue;
+      read(e.values[k]);
+      signature_.add_write(e.outputs[k]);
+      const std::vector<SymbolId> vars = fresh_vars(t.shape);
+      const expr::DimMap map = index_map(t, index_of(vars), {});
+      std::vector<Dim> at = e.index[k];
+      for (Dim& d : at) d = expr::substitute(d, map);
+      nests_.push_back(spatial(vars, t.shape, loop::make_store(e.outputs[k]->id, at, expr::substitute(e.values[k], map))));
+    }
+  }
+
   // What the stage reads and writes.
   void add_memory(const Stage& s) {
     read(s.body);
@@ -83,6 +99,12 @@ class NaiveBuilder {
     std::vector<Dim> index;
     for (SymbolId v : vars) index.push_back(ctx_.symbol_dim(v));
     return index;
+  }
+
+  std::vector<SymbolId> fresh_vars(const std::vector<Dim>& shape) {
+    std::vector<SymbolId> vars;
+    for (Dim d : shape) vars.push_back(*ctx_.index_symbol("i", d).as_symbol());
+    return vars;
   }
 
   loop::StmtPtr nest(const std::vector<SymbolId>& vars, const std::vector<Dim>& extents, LoopRole role, loop::StmtPtr body) {
@@ -113,24 +135,38 @@ class NaiveBuilder {
       sum = ctx_.fresh_tensor();
       add_scratch(sum, t.name + "_sum", t.accumulate, t.shape);
     }
-    loop::StmtPtr term = loop::make_store(sum, at, expr::make_cast(t.accumulate, s.body), store_kind_of(t.combiner));
+    const Guarded g = leaves_out_ ? split_guard(ctx_, s.body, t.combiner, t.accumulate) : Guarded{{}, s.body};
+    loop::StmtPtr term = loop::make_store(sum, at, expr::make_cast(t.accumulate, g.body), store_kind_of(t.combiner));
+    if (g.guard) term = loop::make_if(g.guard, term);
     term = nest(t.reduce_index, t.reduce_extent, LoopRole::Reduction, std::move(term));
     loop::StmtPtr begin = loop::make_store(sum, at, identity_of(ctx_, t.combiner, t.accumulate));
     nests_.push_back(spatial(t.index, t.shape, loop::make_block({begin, term})));
     if (sum == t.id) return;
-    std::vector<SymbolId> vars;
-    for (Dim d : t.shape) vars.push_back(*ctx_.index_symbol("i", d).as_symbol());
+    const std::vector<SymbolId> vars = fresh_vars(t.shape);
     const std::vector<Dim> rounded = index_of(vars);
     Scalar value = finish_value(t, expr::make_load(ctx_, sum, t.accumulate, rounded));
     nests_.push_back(spatial(vars, t.shape, loop::make_store(t.id, rounded, value)));
   }
 
+  // The position of the best value, found one after the other.
   void add_arg(const Stage& s) {
+    using te::Combiner;
     const te::TensorDef& t = *s.tensor;
-    loops_[t.reduce_index[0]] = LoopRole::Reduction;
-    nests_.push_back(spatial(t.index, t.shape,
-                             make_arg_reduction(ctx_, t.combiner, s.body, {t.reduce_index[0], t.reduce_extent[0]},
-                                                [&](Scalar v) { return loop::make_store(t.id, index_of(t.index), v); })));
+    const schedule::ArgOrder order{t.combiner == Combiner::ArgMax || t.combiner == Combiner::ArgMaxLast,
+                                   t.combiner == Combiner::ArgMaxLast || t.combiner == Combiner::ArgMinLast};
+    const DType type = s.body->dtype;
+    const std::vector<Dim> at{ctx_.constant(0)};
+    const loop::Buffer best = make_local(ctx_, "best", type, 1), pos = make_local(ctx_, "pos", DType::I64, 1);
+    const Scalar old = expr::make_load(ctx_, best.id, type, at), place = expr::make_load(ctx_, pos.id, DType::I64, at);
+    const Scalar taken = schedule::takes_place(order, s.body, old);
+    const Scalar here = expr::make_index(ctx_.symbol_dim(t.reduce_index[0]));
+    loop::StmtPtr keep = loop::make_block({loop::make_store(pos.id, at, expr::make_select(taken, here, place)),
+                                           loop::make_store(best.id, at, expr::make_select(taken, s.body, old))});
+    loop::StmtPtr st = loop::make_block({loop::make_store(best.id, at, identity_of(ctx_, t.combiner, type)),
+                                         loop::make_store(pos.id, at, expr::make_const_int(ctx_, DType::I64, 0)),
+                                         nest(t.reduce_index, t.reduce_extent, LoopRole::Reduction, keep),
+                                         loop::make_store(t.id, index_of(t.index), place)});
+    nests_.push_back(spatial(t.index, t.shape, loop::make_allocs({best, pos}, st)));
   }
 
   void add_scan(const Stage& s) {
@@ -157,6 +193,7 @@ class NaiveBuilder {
   const Temporaries& temporaries_;
   KernelBuilder builder_;
   Signature signature_;
+  bool leaves_out_ = false;  // terms of a reduction, by conditions
   std::set<expr::TensorId> own_;
   std::map<SymbolId, LoopRole> loops_;
   std::vector<loop::Buffer> scratch_;
@@ -165,29 +202,17 @@ class NaiveBuilder {
 
 }  // namespace
 
-loop::StmtPtr make_arg_reduction(expr::Context& ctx, te::Combiner combiner, Scalar body, const Loop& axis,
-                                 const std::function<loop::StmtPtr(Scalar)>& use) {
-  using te::Combiner;
-  const schedule::ArgOrder order{combiner == Combiner::ArgMax || combiner == Combiner::ArgMaxLast,
-                                 combiner == Combiner::ArgMaxLast || combiner == Combiner::ArgMinLast};
-  const DType type = body->dtype;
-  const std::vector<Dim> at{ctx.constant(0)};
-  const loop::Buffer best = make_local(ctx, "best", type, 1), pos = make_local(ctx, "pos", DType::I64, 1);
-  const Scalar old = expr::make_load(ctx, best.id, type, at), place = expr::make_load(ctx, pos.id, DType::I64, at);
-  const Scalar taken = schedule::takes_place(order, body, old);
-  const Scalar here = expr::make_index(ctx.symbol_dim(axis.var));
-  loop::StmtPtr keep = loop::make_block({loop::make_store(pos.id, at, expr::make_select(taken, here, place)),
-                                         loop::make_store(best.id, at, expr::make_select(taken, body, old))});
-  loop::StmtPtr st = loop::make_block({loop::make_store(best.id, at, identity_of(ctx, combiner, type)),
-                                       loop::make_store(pos.id, at, expr::make_const_int(ctx, DType::I64, 0)),
-                                       loop::make_for(axis.var, axis.extent, loop::ForKind::Serial, keep), use(place)});
-  return loop::make_alloc(best, loop::make_alloc(pos, st));
-}
-
 Work make_work(const Problem& p, const StageList& list, const std::vector<const Stage*>& stages,
                const Temporaries& temporaries, std::string name) {
   NaiveBuilder b(p, list, stages, temporaries, std::move(name));
   for (const Stage* s : stages) b.add_stage(*s);
+  return b.finish();
+}
+
+Work make_work(const Problem& p, const StageList& list, const Stage& reduction, const Epilogue& e,
+               const Temporaries& temporaries, std::string name) {
+  NaiveBuilder b(p, list, {&reduction}, temporaries, std::move(name));
+  b.add_reduction_with(reduction, e);
   return b.finish();
 }
 

@@ -35,6 +35,9 @@ struct Work {
 // Some of the stages of `list`, in order. What they read of others, and those of them that `temporaries` names, are params.
 Work make_work(const Problem& p, const StageList& list, const std::vector<const Stage*>& stages,
                const Temporaries& temporaries, std::string name);
+// One reduction, without the terms that its guard leaves out, then what follows from its results, over its axes too.
+Work make_work(const Problem& p, const StageList& list, const Stage& reduction, const Epilogue& e,
+               const Temporaries& temporaries, std::string name);
 // One check of the node, whose message has the location `loc`.
 Work make_check_work(const Problem& p, const ops::DataCheck& check, const LocPtr& loc);
 // The updates of a scatter, without its base.

@@ -1,6 +1,7 @@
 // Reductions as kernels of their own.
 #include <algorithm>
 
+#include "loop/pass/flatten.h"
 #include "loop/walk.h"
 #include "lower/contraction/contraction.h"
 #include "lower/epilogue.h"
@@ -72,10 +73,6 @@ ReduceNest make_nest(const Problem& p, const StageList& list, const Stage& s, co
   for (Scalar x : more) out.nest.scalars.push_back(flatten_loads(p.ctx, x, list.shapes));
   collapse(p.ctx, out.nest);
   out.outer = out.nest.loops.size();
-  if (is_arg(t.combiner)) {
-    out.nest.loops.push_back({t.reduce_index[0], t.reduce_extent[0]});
-    return out;
-  }
   for (size_t i = 0; i < t.reduce_index.size(); ++i) out.nest.loops.push_back({t.reduce_index[i], t.reduce_extent[i]});
   collapse(p.ctx, out.nest, out.outer);
   return out;
@@ -176,8 +173,8 @@ std::vector<Dim> ranges_of(expr::Context& ctx, const te::TensorDef& t, Scalar bo
 // Whether lanes are positions of the output's innermost axis rather than of the reduction's.
 bool runs_along_output(const Problem& p, const ReduceNest& n, const te::TensorDef& t, bool slides) {
   expr::Context& ctx = p.ctx;
-  if (n.outer == 0 || is_arg(t.combiner)) return false;
-  const std::vector<Loop> reduce(n.nest.loops.begin() + static_cast<long>(n.outer), n.nest.loops.end());
+  if (n.outer == 0) return false;
+  const std::vector<Loop> reduce = n.reduce();
   const Loop& col = n.nest.loops[n.outer - 1];
   Scalar body = n.nest.scalars[0];
   int64_t by_output = contiguity(ctx, body, col.var, [&](Scalar l) { return can_repack(p, l, col, reduce); });
@@ -224,49 +221,19 @@ Division divide(expr::Context& ctx, std::vector<Loop> outer, bool by_rows, int64
   return d;
 }
 
-// So many windows, if their number is known, are one task.
-constexpr int64_t kWindowsOfTask = 128;
-
-// `total` updated by the terms, then `use` of it.
-loop::StmtPtr make_total(expr::Context& ctx, const te::TensorDef& t, Scalar body, const std::vector<Loop>& loops,
-                         const std::function<loop::StmtPtr(Scalar)>& use) {
-  const Guarded g = split_guard(ctx, body, t.combiner, t.accumulate);
-  const loop::Buffer total = make_local(ctx, "total", t.accumulate, 1);
-  const Dim zero = ctx.constant(0);
-  loop::StmtPtr add = loop::make_store(total.id, {zero}, expr::make_cast(t.accumulate, g.body), store_kind_of(t.combiner));
-  if (g.guard) add = loop::make_if(g.guard, add);
-  return loop::make_alloc(total,
-                          loop::make_block({loop::make_store(total.id, {zero}, identity_of(ctx, t.combiner, t.accumulate)),
-                                            wrap_loops(loops, loop::ForKind::Serial, add),
-                                            use(expr::make_load(ctx, total.id, t.accumulate, {zero}))}));
-}
-
-// As many of the innermost loops as are few windows together.
-loop::StmtPtr take_windows(std::vector<Loop>& parallel, loop::StmtPtr s) {
-  int64_t windows = 1;
-  while (!parallel.empty() && parallel.back().extent.is_const()) {
-    const Loop l = parallel.back();
-    windows *= std::max<int64_t>(1, l.extent.const_value());
-    if (windows > kWindowsOfTask) break;
-    s = loop::make_for(l.var, l.extent, loop::ForKind::Serial, s);
-    parallel.pop_back();
-  }
-  return s;
-}
-
-// What the template makes of a kernel whose tasks are there already; `reduce`: what the loops of the reduction are.
-Result<LoweredKernel> schedule_tasks(const Problem& p, const Template& t, LoweredKernel k, const std::vector<Loop>& loops,
-                                     LoopRole reduce) {
+// What template window makes of a kernel whose tasks are there already; `reduce`: what the loops of the reduction are.
+Result<LoweredKernel> schedule_tasks(const Problem& p, LoweredKernel k, const std::vector<Loop>& loops, LoopRole reduce) {
   Work work{std::move(k.function), {}, std::move(k.args)};
   loop::for_each(work.function.body, [&](const loop::Stmt& s) {
     if (s.kind == loop::StmtKind::For) work.loops[s.var] = LoopRole::Spatial;
   });
   for (const Loop& l : loops)
     if (work.loops.count(l.var)) work.loops[l.var] = reduce;
-  return schedule_kernel(p, t, std::move(work));
+  return schedule_kernel(p, kWindow, std::move(work));
 }
 
-// One output after the other. Whole vectors of columns may be computed where they are read from a halo tile of `lanes`.
+// One output after the other: a total that the terms update, then what `store` makes of it. Whole vectors of columns may be
+// computed where they are read from a halo tile of `lanes`.
 loop::StmtPtr make_outputs(expr::Context& ctx, const te::TensorDef& t, Scalar body, const std::vector<Loop>& reduce,
                            const Division& d, std::optional<int64_t> lanes,
                            const std::function<loop::StmtPtr(const expr::DimMap&, Scalar)>& store) {
@@ -277,10 +244,16 @@ loop::StmtPtr make_outputs(expr::Context& ctx, const te::TensorDef& t, Scalar bo
     r = ctx.index_symbol("i", d.row->count);
     at[d.row->var] = d.row->first + r;
   }
-  loop::StmtPtr s = make_total(ctx, t, expr::substitute(body, at), reduce, [&](Scalar total) {
-    const loop::StmtPtr put = store(at, total);
-    return columns == d.col.count ? put : loop::make_if(expr::less(c, d.col.count), put);
-  });
+  const Guarded g = split_guard(ctx, expr::substitute(body, at), t.combiner, t.accumulate);
+  const loop::Buffer total = make_local(ctx, "total", t.accumulate, 1);
+  const std::vector<Dim> zero{ctx.constant(0)};
+  loop::StmtPtr add = loop::make_store(total.id, zero, expr::make_cast(t.accumulate, g.body), store_kind_of(t.combiner));
+  if (g.guard) add = loop::make_if(g.guard, add);
+  loop::StmtPtr put = store(at, expr::make_load(ctx, total.id, t.accumulate, zero));
+  if (columns != d.col.count) put = loop::make_if(expr::less(c, d.col.count), put);
+  loop::StmtPtr s = loop::make_block({loop::make_store(total.id, zero, identity_of(ctx, t.combiner, t.accumulate)),
+                                      wrap_loops(reduce, loop::ForKind::Serial, add), put});
+  s = loop::make_alloc(total, s);
   s = loop::make_for(*c.as_symbol(), columns, loop::ForKind::Serial, s);
   return d.row ? loop::make_for(*r.as_symbol(), d.row->count, loop::ForKind::Serial, s) : s;
 }
@@ -341,18 +314,23 @@ Result<LoweredKernel> lower_reduce_with(const Problem& p, const StageList& list,
   expr::Context& ctx = p.ctx;
   const te::TensorDef& t = *s.tensor;
   ReduceNest n = make_nest(p, list, s, e);
-  KernelBuilder builder(ctx, p.name + "_" + t.name, p.loc);
+  const std::string name = p.name + "_" + t.name;
+  if (is_arg(t.combiner) || !runs_along_output(p, n, t, is_short_window(ctx, s))) {
+    Work naive = make_work(p, list, s, e, temporaries, name);
+    naive.function.body = loop::without_unit_loops(naive.function.body, ctx);
+    LoweredKernel k = TRY(schedule_kernel(p, kRows, std::move(naive)));
+    k.work = element_count(ctx, t.shape) * product(ctx, t.reduce_extent) * (cost_of(s.body) + 1);
+    return k;
+  }
+  KernelBuilder builder(ctx, name, p.loc);
   Signature signature(p, list, builder, temporaries);
   const std::vector<Loop> outer = n.loops();
   Scalar summand = split_guard(ctx, n.nest.scalars[0], t.combiner, t.accumulate).body;
   int64_t lanes = lanes_for(p.target, {summand, expr::make_const(ctx, t.accumulate, 0)});
-  bool along_output = runs_along_output(p, n, t, is_short_window(ctx, s));
-  std::optional<SlidingPlan> sliding;
-  if (along_output) sliding = plan_sliding(p, list, s, e, outer, lanes);
+  const std::optional<SlidingPlan> sliding = plan_sliding(p, list, s, e, outer, lanes);
   if (sliding) n = sliding->nest;
   const std::vector<Loop> reduce = n.reduce();
-  Scalar body = n.nest.scalars[0];
-  if (along_output) body = n.nest.scalars[0] = TRY(repack_constants(p, signature, body, outer.back(), reduce));
+  const Scalar body = n.nest.scalars[0] = TRY(repack_constants(p, signature, n.nest.scalars[0], outer.back(), reduce));
   std::set<expr::TensorId> own{n.acc};
   if (sliding) own.insert(sliding->halo_tile.buffer.id);
   for (const te::Tensor& o : e.outputs) own.insert(o->id);
@@ -361,30 +339,19 @@ Result<LoweredKernel> lower_reduce_with(const Problem& p, const StageList& list,
   LoweredKernel k;
   k.function = builder.finish(nullptr);
   k.args = signature.take_args();
-  loop::StmtPtr stmt;
-  std::vector<Loop> parallel = outer;
   const std::vector<loop::Buffer> params = k.function.params;
-  const auto axes = along_output ? n.set_output_axes(ctx, k.function.params) : std::nullopt;
+  const auto axes = n.set_output_axes(ctx, k.function.params);
   const ReduceNest::Places places = axes ? *axes : n.flat_places();
-  auto store = [&](const expr::DimMap& at, Scalar total) { return n.make_stores(t, places, at, total); };
-  auto store_here = [&](Scalar total) { return store({}, total); };
-  if (along_output) {
-    const Division d = sliding ? sliding->division : divide(ctx, outer, axes.has_value(), kRowsOfTask);
-    parallel = d.parallel;
-    stmt = make_outputs(ctx, t, body, reduce, d, sliding ? std::optional(lanes) : std::nullopt, store);
-    if (sliding)
-      stmt = loop::make_alloc(sliding->halo_tile.buffer,
-                              loop::make_block({fill_halo_tile(ctx, sliding->halo_tile, lanes), stmt}));
-  } else if (is_arg(t.combiner)) {
-    stmt = make_arg_reduction(ctx, t.combiner, body, reduce[0], store_here);
-  } else {
-    stmt = make_total(ctx, t, body, reduce, store_here);
-    if (!ranges_of(ctx, t, body, reduce).empty()) stmt = take_windows(parallel, stmt);
-  }
-  k.function.body = wrap_loops(parallel, loop::ForKind::Parallel, stmt);
-  const bool slides = along_output && slides_along(s, outer.back().var);
-  k = TRY(schedule_tasks(p, along_output ? kWindow : kRows, std::move(k), reduce,
-                         slides ? LoopRole::Sliding : LoopRole::Reduction));
+  const Division d = sliding ? sliding->division : divide(ctx, outer, axes.has_value(), kRowsOfTask);
+  loop::StmtPtr stmt =
+      make_outputs(ctx, t, body, reduce, d, sliding ? std::optional(lanes) : std::nullopt,
+                   [&](const expr::DimMap& at, Scalar total) { return n.make_stores(t, places, at, total); });
+  if (sliding)
+    stmt = loop::make_alloc(sliding->halo_tile.buffer,
+                            loop::make_block({fill_halo_tile(ctx, sliding->halo_tile, lanes), stmt}));
+  k.function.body = wrap_loops(d.parallel, loop::ForKind::Parallel, stmt);
+  k = TRY(
+      schedule_tasks(p, std::move(k), reduce, slides_along(s, outer.back().var) ? LoopRole::Sliding : LoopRole::Reduction));
   k.function.params = params;
   k.work = product_of(ctx, n.nest.loops) * (cost_of(body) + 1);
   return k;

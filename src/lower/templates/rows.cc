@@ -13,6 +13,9 @@ namespace {
 
 enum : size_t { Bytes, Vectors, Searches, Columns, TaskColumns, TaskElements, Short };
 
+// So many windows, if their number is known, are one task.
+constexpr int64_t kWindowsOfTask = 128;
+
 const loop::StmtPtr& below_allocs(const loop::StmtPtr& s) { return s->alloc ? below_allocs(s->body[0]) : s; }
 
 // The nests that are to run row by row, each as the loops that hold nothing but each other.
@@ -62,7 +65,10 @@ bool runs_along(Scalar s, SymbolId var) {
 
 class RowsSchedule {
  public:
-  RowsSchedule(schedule::Schedule& s, const Point& point) : s_(s), ctx_(s.ctx()), point_(point) {}
+  RowsSchedule(schedule::Schedule& s, const Point& point) : s_(s), ctx_(s.ctx()), point_(point), count_(ctx_.constant(1)) {
+    const auto nests = nests_of(s.function());
+    for (size_t k = 0; k < rank_of(nests); ++k) count_ = count_ * nests[0][k]->extent;
+  }
 
   Status apply() {
     share_results();
@@ -70,8 +76,6 @@ class RowsSchedule {
     TRY(keep_in_rows());
     for (size_t k = rows_.size(); k-- > 1;) join(rows_, k);
     keep_results();
-    // Tasks that are there already stay.
-    has_tasks_ = !rows_.empty() && loop_named(rows_.front())->for_kind == loop::ForKind::Parallel;
     std::vector<std::string> nests;
     int lanes_outside = INT_MAX;  // depth of the vector loop around
     const loop::Stmt* only = nullptr;
@@ -82,21 +86,20 @@ class RowsSchedule {
       if (static_cast<size_t>(l.depth) >= rows_.size() && l.depth < lanes_outside && !is_part && !l.extent.is_const(1))
         nests.push_back(l.name);
     }
+    is_alone_ = nests.size() == 1;
     for (const std::string& head : nests) TRY(make_vectors(nest_of(head)));
-    for (const std::string& row : rows_)
-      if (!has_tasks_ && !loop_named(row)->extent.is_const(1)) TRY(s_.parallel(row));
-    return ok();
+    return make_tasks();
   }
 
  private:
   std::string fresh(const std::string& base) const { return fresh_name(s_, base); }
 
-  // An intermediate lies in the output that follows from it, where it may.
+  // An intermediate lies in the output that follows from it, where it may. One of an element a row is a register.
   void share_results() {
     const std::vector<loop::Buffer> params = s_.function().params;
     for (const loop::Buffer& t : scratch_buffers())
       for (const loop::Buffer& y : params)
-        if (y.is_output && s_.in_place(s_.name_of(t.id), s_.name_of(y.id)).ok()) break;
+        if (!has_one_a_row(t) && y.is_output && s_.in_place(s_.name_of(t.id), s_.name_of(y.id)).ok()) break;
   }
 
   std::vector<loop::Buffer> scratch_buffers() const {
@@ -117,16 +120,13 @@ class RowsSchedule {
       if (static_cast<size_t>(l.depth) < rank) nests.back().push_back(l.name);
     }
     rows_ = nests[0];
+    is_single_ = nests.size() == 1;
     for (size_t n = 1; n < nests.size(); ++n)
       for (size_t k = 0; k < rank; ++k) TRY(s_.merge(rows_[k], nests[n][k]));
     return ok();
   }
 
-  bool has_one_a_row(const loop::Buffer& b) const {
-    Dim rows = ctx_.constant(1);
-    for (const std::string& row : rows_) rows = rows * loop_named(row)->extent;
-    return product(ctx_, b.shape) == rows;
-  }
+  bool has_one_a_row(const loop::Buffer& b) const { return product(ctx_, b.shape) == count_; }
 
   // Values of a row lie in registers, parts of rows in scratch memory of a row.
   Status keep_in_rows() {
@@ -162,6 +162,27 @@ class RowsSchedule {
     return out;
   }
 
+  // Rows are tasks; of windows, which lie where the run says, few rows are one task.
+  Status make_tasks() {
+    int64_t windows = 1;
+    while (has_bounds() && !rows_.empty() && loop_named(rows_.back())->extent.is_const()) {
+      windows *= std::max<int64_t>(1, loop_named(rows_.back())->extent.const_value());
+      if (windows > kWindowsOfTask) break;
+      rows_.pop_back();
+    }
+    for (const std::string& row : rows_)
+      if (!loop_named(row)->extent.is_const(1)) TRY(s_.parallel(row));
+    rows_.clear();
+    return ok();
+  }
+
+  // Whether loops run within bounds that conditions left of them.
+  bool has_bounds() const {
+    bool found = false;
+    loop::for_each(s_.function().body, [&](const loop::Stmt& x) { found = found || x.kind == loop::StmtKind::Let; });
+    return found;
+  }
+
   Status make_vectors(std::vector<std::string> loops) {
     for (const std::string& l : loops) (void)s_.clip(l, loops.front());
     for (size_t k = loops.size(); k-- > 1;) join(loops, k);
@@ -177,9 +198,7 @@ class RowsSchedule {
       return ok();
     }
     // What values of the run leave of several loops is little.
-    bool is_bound = false;
-    loop::for_each(s_.function().body, [&](const loop::Stmt& x) { is_bound = is_bound || x.kind == loop::StmtKind::Let; });
-    int64_t wide = lanes * (loops.size() > 1 && is_bound ? 1 : point_[Vectors]);
+    int64_t wide = lanes * (loops.size() > 1 && has_bounds() ? 1 : point_[Vectors]);
     if (const auto upper = const_upper(ctx_, l->extent))
       while (wide > 1 && wide / 2 >= *upper) wide /= 2;
     const std::string part = fresh("part"), v = fresh("v");
@@ -198,16 +217,19 @@ class RowsSchedule {
   Status search(const loop::Stmt& l, const std::string& name) {
     const Scalar value = searched(l);
     if (!value) return ok();
-    const loop::StmtPtr column = has_tasks_ ? loop_named(rows_.back()) : nullptr;
+    const loop::StmtPtr column = is_alone_ && !rows_.empty() ? loop_named(rows_.back()) : nullptr;
     const bool runs = column && runs_along(value, column->var);
     const Dim length = l.extent, most = ctx_.constant(point_[Short]), one = ctx_.constant(1);
-    if (!column || (!runs && ctx_.proves_less(most, length))) return search_in_vectors(l, value, name);
+    const bool stays = !is_single_ && runs_along(value, l.var);
+    if (!column || (!runs && (stays || ctx_.proves_less(most, length)))) return search_in_vectors(l, value, name);
     Dim size = runs ? ctx_.constant(point_[TaskColumns])
                     : max(one, expr::floordiv(ctx_.constant(point_[TaskElements]), max(one, length)));
     if (const auto upper = const_upper(ctx_, column->extent); size.is_const() && upper && *upper <= 2 * size.const_value())
       size = ctx_.constant(std::max<int64_t>(1, *upper));
     const std::string part = fresh("p");
-    TRY(s_.split(rows_.back(), size, fresh("t"), part));
+    const std::string row = rows_.back();
+    TRY(make_tasks());  // while it can be proved
+    TRY(s_.split(row, size, fresh("t"), part));
     const bool is_long = !runs && !ctx_.proves_less_equal(length, most);
     if (is_long) TRY(s_.version(part, length, point_[Short]));
     const int64_t lanes = lanes_for(point_[Bytes], {value}) * (runs ? point_[Columns] : 1);
@@ -245,8 +267,10 @@ class RowsSchedule {
   schedule::Schedule& s_;
   expr::Context& ctx_;
   const Point& point_;
+  Dim count_;  // of rows
   std::vector<std::string> rows_;
-  bool has_tasks_ = false;
+  bool is_single_ = false;  // one nest is all there is
+  bool is_alone_ = false;   // one nest inside the rows has loops
 };
 
 Status apply(schedule::Schedule& s, const Point& point) { return RowsSchedule(s, point).apply(); }

@@ -14,13 +14,16 @@ StmtPtr with_kind(const StmtPtr& s, ForKind kind) {
 
 Status check_independent(const Edit& e, const StmtPtr& loop, bool updates_allowed) {
   if (e.ctx.proves_less_equal(loop->extent, e.ctx.constant(1))) return ok();
-  Extents vary = loops_below(loop);
+  const Extents vary = loops_below(loop);
+  std::set<SymbolId> all;  // of 16*j + i, where i is below 16, j is determined, and then i
+  for (const auto& [var, extent] : vary) all.insert(var);
   std::vector<Access> accesses = accesses_of(loop->body[0]);
   for (const Access& a : accesses)
     for (const Access& b : accesses) {
       bool update = a.is_update() && b.is_update() && a.kind == b.kind;
       if (a.buffer != b.buffer || (!a.is_store && !b.is_store)) continue;
       if (determined(a, b, {loop->var}, vary, e).count(loop->var)) continue;
+      if (determined(a, b, all, vary, e).count(loop->var)) continue;
       // A reduction over the lanes: every lane updates the same element.
       auto uses = [&](const Access& x) {
         for (Dim d : x.index)
