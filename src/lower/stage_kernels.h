@@ -14,12 +14,10 @@ using Temporaries = std::map<expr::TensorId, int32_t>;
 // Maps over one iteration space, stored by one vectorised kernel. With `segment`: that range of a group of one.
 Result<LoweredKernel> lower_map_stages(const Problem& p, const StageList& list, const std::vector<const Stage*>& group,
                                        const Temporaries& temporaries, const Segment* segment = nullptr);
-// A reduction: vectorised along the output's innermost axis where the loads are contiguous in it, else along the reduction.
-Result<LoweredKernel> lower_reduce_stage(const Problem& p, const StageList& list, const Stage& s,
-                                         const Temporaries& temporaries);
-// The same with the stages after it at the store.
-Result<LoweredKernel> lower_reduce_with(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e,
-                                        const Temporaries& temporaries);
+// A reduction with the stages after it at the store: vectorised along the output's innermost axis where the loads are
+// contiguous in it, else along the reduction.
+Result<LoweredKernel> lower_reduce(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e,
+                                   const Temporaries& temporaries);
 // Two kernels: the base, then the updates in order (serial: they may meet at one element).
 Result<LoweredKernel> lower_scatter_base(const Problem& p, const StageList& list, const Stage& s,
                                          const Temporaries& temporaries);

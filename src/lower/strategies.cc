@@ -17,7 +17,7 @@ Result<LoweredKernel> lower_single_stage(const Problem& p, const StageList& list
                                          const Temporaries& temporaries) {
   switch (s.tensor->kind) {
     case te::Kind::Map: return lower_map_stages(p, list, {&s}, temporaries);
-    case te::Kind::Reduce: return lower_reduce_stage(p, list, s, temporaries);
+    case te::Kind::Reduce: return lower_reduce(p, list, s, no_epilogue(p.ctx, s.tensor), temporaries);
     case te::Kind::Scan: {
       Work work = make_work(p, list, {&s}, temporaries, p.name + "_" + s.tensor->name);
       LoweredKernel k = TRY(schedule_kernel(p, kScan, std::move(work)));
@@ -44,7 +44,7 @@ Result<LoweredNode> lower_reduction(const Problem& p, const StageList& list, siz
   LoweredNode out;
   Temporaries temporaries;
   TRY(lower_stages_before(p, list, root, temporaries, out));
-  out.kernels.push_back(TRY(lower_reduce_with(p, list, list.stages[root], *make_epilogue(p.ctx, list, root), temporaries)));
+  out.kernels.push_back(TRY(lower_reduce(p, list, list.stages[root], *make_epilogue(p.ctx, list, root), temporaries)));
   return out;
 }
 

@@ -221,17 +221,6 @@ Division divide(expr::Context& ctx, std::vector<Loop> outer, bool by_rows, int64
   return d;
 }
 
-// What template window makes of a kernel whose tasks are there already; `reduce`: what the loops of the reduction are.
-Result<LoweredKernel> schedule_tasks(const Problem& p, LoweredKernel k, const std::vector<Loop>& loops, LoopRole reduce) {
-  Work work{std::move(k.function), {}, std::move(k.args)};
-  loop::for_each(work.function.body, [&](const loop::Stmt& s) {
-    if (s.kind == loop::StmtKind::For) work.loops[s.var] = LoopRole::Spatial;
-  });
-  for (const Loop& l : loops)
-    if (work.loops.count(l.var)) work.loops[l.var] = reduce;
-  return schedule_kernel(p, kWindow, std::move(work));
-}
-
 // One output after the other: a total that the terms update, then what `store` makes of it. Whole vectors of columns may be
 // computed where they are read from a halo tile of `lanes`.
 loop::StmtPtr make_outputs(expr::Context& ctx, const te::TensorDef& t, Scalar body, const std::vector<Loop>& reduce,
@@ -304,13 +293,8 @@ std::optional<SlidingPlan> plan_sliding(const Problem& p, const StageList& list,
 
 }  // namespace
 
-Result<LoweredKernel> lower_reduce_stage(const Problem& p, const StageList& list, const Stage& s,
-                                         const Temporaries& temporaries) {
-  return lower_reduce_with(p, list, s, no_epilogue(p.ctx, s.tensor), temporaries);
-}
-
-Result<LoweredKernel> lower_reduce_with(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e,
-                                        const Temporaries& temporaries) {
+Result<LoweredKernel> lower_reduce(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e,
+                                   const Temporaries& temporaries) {
   expr::Context& ctx = p.ctx;
   const te::TensorDef& t = *s.tensor;
   ReduceNest n = make_nest(p, list, s, e);
@@ -336,11 +320,9 @@ Result<LoweredKernel> lower_reduce_with(const Problem& p, const StageList& list,
   for (const te::Tensor& o : e.outputs) own.insert(o->id);
   for (Scalar x : n.nest.scalars) signature.add_reads(x, own);
   for (const te::Tensor& o : e.outputs) signature.add_write(o);
-  LoweredKernel k;
-  k.function = builder.finish(nullptr);
-  k.args = signature.take_args();
-  const std::vector<loop::Buffer> params = k.function.params;
-  const auto axes = n.set_output_axes(ctx, k.function.params);
+  Work work{builder.finish(nullptr), {}, signature.take_args()};
+  const std::vector<loop::Buffer> params = work.function.params;
+  const auto axes = n.set_output_axes(ctx, work.function.params);
   const ReduceNest::Places places = axes ? *axes : n.flat_places();
   const Division d = sliding ? sliding->division : divide(ctx, outer, axes.has_value(), kRowsOfTask);
   loop::StmtPtr stmt =
@@ -349,9 +331,13 @@ Result<LoweredKernel> lower_reduce_with(const Problem& p, const StageList& list,
   if (sliding)
     stmt = loop::make_alloc(sliding->halo_tile.buffer,
                             loop::make_block({fill_halo_tile(ctx, sliding->halo_tile, lanes), stmt}));
-  k.function.body = wrap_loops(d.parallel, loop::ForKind::Parallel, stmt);
-  k = TRY(
-      schedule_tasks(p, std::move(k), reduce, slides_along(s, outer.back().var) ? LoopRole::Sliding : LoopRole::Reduction));
+  work.function.body = wrap_loops(d.parallel, loop::ForKind::Parallel, stmt);
+  loop::for_each(work.function.body, [&](const loop::Stmt& x) {
+    if (x.kind == loop::StmtKind::For) work.loops[x.var] = LoopRole::Spatial;
+  });
+  const LoopRole role = slides_along(s, outer.back().var) ? LoopRole::Sliding : LoopRole::Reduction;
+  for (const Loop& l : reduce) work.loops[l.var] = role;
+  LoweredKernel k = TRY(schedule_kernel(p, kWindow, std::move(work)));
   k.function.params = params;
   k.work = product_of(ctx, n.nest.loops) * (cost_of(body) + 1);
   return k;

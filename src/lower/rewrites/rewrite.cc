@@ -55,7 +55,7 @@ Result<LoweredNode> lower_rewritten(const Rewritten& r, const std::string& name)
         break;
       case RewrittenSum::Kernel::Product: TRY(lower_product(r.p, r.list, stage, epilogue, temporaries, out)); break;
       case RewrittenSum::Kernel::Reduction:
-        out.kernels.push_back(TRY(lower_reduce_with(r.p, r.list, stage, epilogue, temporaries)));
+        out.kernels.push_back(TRY(lower_reduce(r.p, r.list, stage, epilogue, temporaries)));
         break;
     }
   }
