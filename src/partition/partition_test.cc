@@ -93,6 +93,25 @@ TEST(Partition, ChainsAreOfConstantSmallWork) {
   EXPECT_EQ(outline(small_nodes(50, "8")), "chain48 chain2");
 }
 
+// A packed product that is worth sharing among threads has tasks for them; a smaller one joins what stands around it.
+TEST(Partition, ProductsThatThreadsShareAreNoPartOfAChain) {
+  auto product = [](const std::string& columns) {
+    const std::string type = "f32[1, " + columns + "]";
+    return outline(
+        "func @main(%0 \"x\": f32[1, 64]) {\n  %1 = array.cumsum(%0) {axis=1} : f32[1, 64]\n"
+        "  %2 = core.const() {value=f32[64, " +
+        columns + "] dense<random 1>} : f32[64, " + columns +
+        "]\n"
+        "  %3 = nn.matmul(%1, %2) : " +
+        type + "\n  %4 = array.cumsum(%3) {axis=1} : " + type +
+        "\n"
+        "  return %4 \"y\"\n}\n");
+  };
+  EXPECT_EQ(product("960"), "chain3");
+  EXPECT_EQ(product("1024"), "group1 group1 group1");
+  EXPECT_EQ(product("0"), "chain3");
+}
+
 // What was tried for a chain, and is too large for one, was lowered with the weights that stand between the nodes.
 TEST(Partition, NodesAreTriedWithTheConstantsBeforeThem) {
   const graph::Module m = parsed(R"(func @main(%0 "x": f32[1, 256]) {

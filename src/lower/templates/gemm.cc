@@ -16,9 +16,11 @@ namespace {
 enum : size_t { Rows, Columns, RowsOfTask, WorkOfTask, PanelsOutside, Block };
 
 constexpr int64_t kVectorsOfOneRow = 8;
-// In multiply-adds. Up to so many in all are one task; of more a task has about so many: enough to be worth handing out, few
-// enough that many threads get some each.
-constexpr int64_t kWholeWork = 4 << 20, kTaskWork = 512 * 1024;
+// In multiply-adds. Fewer in all are one task: one thread needs 1.5 to 2 us for them, and sharing costs 0.5 to 2 us. Of more
+// a task has about so many, enough that handing it out costs nothing; a product of fewer than kFewestTasks of these has
+// smaller ones.
+constexpr int64_t kLeastShared = 64 * 1024, kTaskWork = 512 * 1024, kFewestTasks = 8;
+constexpr int64_t kFilledWork = 4 << 20;  // of a task that fills its own panel, at the least
 // Sums of up to so many products are left in one piece: no other library divides them.
 constexpr int64_t kWholeProduct = 4096;
 
@@ -68,20 +70,21 @@ std::optional<Space> match(const Work& work, const target::Target& target) {
     while (nr < lanes * kVectorsOfOneRow && ctx.divisible(columns, 2 * nr)) nr *= 2;
   Dim total = rows * k * columns;
   for (size_t o = 0; o < p->outer(); ++o) total = total * p->results[o]->extent;
-  const bool whole = total.is_const() && total.const_value() <= kWholeWork, known = k.is_const() && columns.is_const();
+  const bool whole = total.is_const() && total.const_value() < kLeastShared, known = k.is_const() && columns.is_const();
+  const int64_t task_work = total.is_const() ? std::min(kTaskWork, total.const_value() / kFewestTasks) : kTaskWork;
   // The panels of such are the outer loop of the tasks.
   const bool large_b = leaves_cache(target, k, columns);
   int64_t most = std::max<int64_t>(1, target.l2_bytes / 4 / row_bytes(ctx, *p));
   if (known && !whole) {
     const int64_t row_work = std::max<int64_t>(1, k.const_value() * (large_b ? nr : columns.const_value()));
     // A panel that is filled anew for each task wants many rows.
-    most = std::min(most, p->panel ? std::max(8 * mr, kWholeWork / row_work) : std::max(2 * mr, kTaskWork / row_work));
+    most = std::min(most, p->panel ? std::max(8 * mr, kFilledWork / row_work) : std::max(2 * mr, task_work / row_work));
   }
   const bool turns = p->panel && lies_along_reduction(*p);
   return Space{{"rows of a tile", {mr, mr / 2, mr * 2}},
                {"columns of a panel", {nr, nr / 2, nr * 2}},
                {"rows of a task", {most, most / 2, most * 2}},
-               {"products of a task", {whole ? 0 : kTaskWork, kTaskWork / 4, kTaskWork * 4}},
+               {"products of a task", {whole ? 0 : task_work, task_work / 4, task_work * 4}},
                {"panels outside blocks of rows", {large_b ? 1 : 0, large_b ? 0 : 1}},
                {"block transposed in registers", {turns ? lanes : 1, 1}}};
 }
