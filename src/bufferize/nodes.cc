@@ -60,7 +60,7 @@ Status Bufferizer::bufferize_read(const Node& n) {
   return ok();
 }
 
-// Equal kernels share their code in the image (codegen::fingerprint), not their names and messages.
+// Equal kernels share their code in the image (loop::fingerprint), not their names and messages.
 uint32_t Bufferizer::add_kernel(lower::LoweredKernel& k, const std::string& backend) {
   host::Kernel d;
   d.backend = backend;

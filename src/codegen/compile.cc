@@ -13,8 +13,8 @@
 #include "base/output_file.h"
 #include "base/stop.h"
 #include "codegen/codegen.h"
-#include "codegen/fingerprint.h"
 #include "codegen/llvm/backend.h"
+#include "loop/compare/fingerprint.h"
 #include "loop/pass/pass.h"
 
 namespace pliant::codegen {
@@ -112,13 +112,14 @@ Result<Compiled> compile(const std::vector<KernelSource>& kernels, const std::ve
                          expr::Context& ctx, const Target& target, const Options& options) {
   const int level = std::clamp(options.opt_level, 0, 3);
   // Kernels that differ only in names are one.
-  const BoundTrees bounds(ctx);
+  const loop::BoundTrees bounds(ctx);
   std::map<std::string, size_t> known;
   std::vector<size_t> unique;  // indices of kernels
   std::vector<size_t> number_of(kernels.size());
   for (size_t i = 0; i < kernels.size(); ++i) {
     poll_stop();
-    auto [it, is_new] = known.try_emplace(fingerprint(kernels[i], bounds, ctx), unique.size());
+    auto [it, is_new] =
+        known.try_emplace(loop::fingerprint(*kernels[i].function, kernels[i].ints, bounds, ctx), unique.size());
     if (is_new) unique.push_back(i);
     number_of[i] = it->second;
   }

@@ -5,7 +5,7 @@
 
 #include <regex>
 
-#include "loop/equivalence.h"
+#include "loop/compare/equivalence.h"
 #include "loop/random_kernel.h"
 
 namespace pliant::loop {

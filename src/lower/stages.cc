@@ -227,21 +227,12 @@ loop::StoreKind store_kind_of(te::Combiner c) {
 }
 
 Scalar identity_of(expr::Context& ctx, te::Combiner c, DType t) {
-  switch (c) {
-    case te::Combiner::Sum:
-    case te::Combiner::Or: return expr::make_const(ctx, t, 0);
-    case te::Combiner::Prod:
-    case te::Combiner::And: return expr::make_const(ctx, t, 1);
-    case te::Combiner::Max:
-    case te::Combiner::ArgMax:
-    case te::Combiner::ArgMaxLast: return expr::make_lowest(ctx, t);
-    case te::Combiner::Min:
-    case te::Combiner::ArgMin:
-    case te::Combiner::ArgMinLast: return expr::make_highest(ctx, t);
-    case te::Combiner::Set: break;
-  }
-  PLIANT_CHECK(false) << "no identity for " << te::name_of(c);
-  return {};
+  if (c == te::Combiner::Sum) return expr::make_const(ctx, t, 0);
+  if (c == te::Combiner::ArgMax || c == te::Combiner::ArgMaxLast) c = te::Combiner::Max;
+  if (c == te::Combiner::ArgMin || c == te::Combiner::ArgMinLast) c = te::Combiner::Min;
+  const std::optional<Scalar> identity = loop::identity_of(store_kind_of(c), t, ctx);
+  PLIANT_CHECK(identity) << "no identity for " << te::name_of(c);
+  return *identity;
 }
 
 bool is_arg(te::Combiner c) {

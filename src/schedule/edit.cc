@@ -400,6 +400,14 @@ StmtPtr without_lets(const StmtPtr& root) {
                        [](const StmtPtr& s) { return s->kind == StmtKind::Let ? s->body[0] : s; });
 }
 
+StmtPtr without_known(const StmtPtr& root) {
+  return loop::rewrite(root, [](const StmtPtr& s) -> StmtPtr {
+    if (s->kind != StmtKind::If || s->value->kind != expr::ScalarKind::Const) return s;
+    if (s->value->bits != 0) return s->body[0];
+    return s->body.size() > 1 ? s->body[1] : nullptr;
+  });
+}
+
 std::optional<SymbolId> uses_bound(Dim d, const StmtPtr& s) {
   std::optional<SymbolId> found;
   loop::for_each(s, [&](const Stmt& x) {

@@ -173,6 +173,8 @@ Inside inside_allocs(StmtPtr body);
 // What `s` does, without Lets: what they compute stands where it is used. Dependence is told between iterations of the loops
 // that those values follow from.
 StmtPtr without_lets(const StmtPtr& s);
+// Without the branches that constants leave out.
+StmtPtr without_known(const StmtPtr& s);
 // A variable that a statement at or below `s` binds and `d` uses.
 std::optional<SymbolId> uses_bound(Dim d, const StmtPtr& s);
 // The loops at and below `s`, outermost first.

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <random>
 
-#include "schedule/equivalence.h"
+#include "schedule/equivalence_test.h"
 
 namespace pliant::schedule {
 namespace {
@@ -345,11 +345,11 @@ std::string Generator::step(const Schedule& s) {
              " halving";
     case 13: return "parallel " + l;
     case 14: return "mask " + l;
-    case 15: return "pad " + l;
+    case 15:
+    case 17: return "pad " + l;
     case 16:
       return "specialize " + l + " at " + (pick(0, 2) ? other : "root") + (pick(0, 1) ? " unroll" : " keep") +
              (pick(0, 1) ? "" : " [1, 2]");
-    case 17: return "partition " + l + " -> " + fresh() + " " + fresh();
     case 18:
       return "cache_write " + b + " at " + (pick(0, 5) ? l : "root") + " -> q" + std::to_string(pick(0, 2)) + " " + scope;
     case 19:
@@ -367,8 +367,9 @@ std::string Generator::step(const Schedule& s) {
       return "split_blocks " + l + " [max(1, floordiv(" + std::to_string(pick(1, 40)) + ", max(1, " +
              one_of<std::string>({"m", "n"}) + ")))] 1 -> " + fresh() + " " + fresh();
     case 27:
-      return "partition " + l + " [" + one_of<std::string>({"1", "2", "min(m, 3)", "min(n, 2)"}) + "] -> " + fresh() + " " +
-             fresh();
+      return "partition " + l + " [" +
+             one_of<std::string>({"1", "2", "min(m, 3)", "min(n, 2)", "floordiv(m, 2)", "floordiv(n, 4)"}) + "] -> " +
+             fresh() + " " + fresh();
     case 28: return "pad " + l + " " + std::to_string(pick(1, 20)) + one_of<std::string>({"", " zero", " last"});
     case 30:
       for (const char* name : {"t", "q0", "q1", "q2"})

@@ -63,7 +63,6 @@ class Words {
     if (!lex_.accept(w)) fail(std::string("`") + w + "`");
   }
   bool accept(const char* w) { return lex_.accept(w); }
-  bool at_arrow() { return lex_.is("-"); }
   bool has_more() const { return !fault_ && lex_.peek().kind != TokenKind::End; }
   Scope scope() {
     if (lex_.accept("local")) return Scope::Local;
@@ -175,30 +174,11 @@ Status apply_specialize(Schedule& s, Words& w) {
   auto l = w.name();
   w.word("at");
   auto at = w.name();
-  Constant mark = Constant::Keep;
-  if (w.accept("unroll")) {
-    mark = Constant::Unroll;
-  } else if (w.accept("vectorize")) {
-    mark = Constant::Vectorize;
-  } else {
-    w.word("keep");
-  }
+  const Constant mark = w.accept("unroll") ? Constant::Unroll : Constant::Keep;
+  if (mark == Constant::Keep) w.word("keep");
   auto values = w.integers();
   return after(w, [&] { return s.specialize(l, at, mark, values); });
 }
-Status apply_partition(Schedule& s, Words& w) {
-  auto l = w.name();
-  if (w.has_more() && !w.at_arrow()) {
-    auto count = w.size(s.ctx());
-    w.arrow();
-    auto m = w.name(), t = w.name();
-    return after(w, [&] { return s.partition(l, count, m, t); });
-  }
-  w.arrow();
-  auto m = w.name(), t = w.name();
-  return after(w, [&] { return s.partition(l, m, t); });
-}
-
 Status apply_partition_widths(Schedule& s, Words& w) {
   auto l = w.name();
   const bool unrolls = w.accept("unroll");
@@ -237,7 +217,7 @@ constexpr Verb kVerbs[] = {
     {"mask", apply<&Schedule::mask, Name>},
     {"pad", apply_pad},
     {"specialize", apply_specialize},
-    {"partition", apply_partition},
+    {"partition", apply<&Schedule::partition, Name, Size, Arrow, Name, Name>},
     {"cache_write", apply<&Schedule::cache_write, Name, At, Name, Arrow, Name, MemoryScope>},
     {"cache_read", apply<&Schedule::cache_read, Name, At, Name, Arrow, Name, MemoryScope, Integers>},
     {"repack", apply<&Schedule::repack, Name, Integer, Integer, Integers, Arrow, Name>},

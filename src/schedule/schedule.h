@@ -81,7 +81,7 @@ enum class Rest : uint8_t { Masked, Halving };
 enum class Beyond : uint8_t { Same, Zero, Last };
 
 // What `specialize` makes of the loops that become constant.
-enum class Constant : uint8_t { Keep, Unroll, Vectorize };
+enum class Constant : uint8_t { Keep, Unroll };
 
 // Where sums run that have no more terms than a block: in a copy of their loop, or in the loop of the long ones, which takes
 // less code.
@@ -220,11 +220,9 @@ class Schedule {
   // If chain whose last branch is the unchanged body; or for each of 0 … C when empty, chosen by halves. The copies of a
   // loop are i.1, i.2 …
   Status specialize(std::string_view loop, std::string_view at, Constant kind, std::vector<int64_t> values = {});
-  // `partition o -> main tail`: o encloses loops of extent min(F, E - o*F); `main` runs the iterations that have all F,
-  // `tail` the one that does not.
-  Status partition(std::string_view loop, std::string_view main, std::string_view tail);
   // `partition o [mod(m, 6)] -> main tail`: `main` runs the first iterations, as many as that size over the kernel's
-  // symbols, `tail` the others. Sizes that are the same in all iterations of one of them become constant there.
+  // symbols, `tail` the others. Sizes that are the same in all iterations of one of them become constant there, and masks
+  // that always hold go: with [floordiv(n, 16)] tiles of 16 of n, `main` runs the full ones.
   Status partition(std::string_view loop, Dim count, std::string_view main, std::string_view tail);
 
   // ---- buffers

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "loop/equivalence.h"
+#include "loop/compare/equivalence.h"
 #include "loop/random_kernel.h"
 
 namespace pliant::loop {

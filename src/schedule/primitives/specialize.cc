@@ -7,12 +7,13 @@ namespace {
 
 // The body where every loop of extent `size` has the extent `value`, and masks of loops of that extent are gone where they
 // are full.
-StmtPtr at_value(const Edit& e, const StmtPtr& body, Dim size, int64_t value, int64_t limit, ForKind kind, Constant mark) {
+StmtPtr at_value(const Edit& e, const StmtPtr& body, Dim size, int64_t value, int64_t limit, Constant mark) {
   return loop::rewrite(body, [&](const StmtPtr& s) -> StmtPtr {
     if (s->kind != StmtKind::For) return s;
     if (s->extent == size) {
       if (value == 0) return nullptr;
-      return loop::make_for(s->var, e.ctx.constant(value), mark == Constant::Keep ? s->for_kind : kind, s->body[0]);
+      return loop::make_for(s->var, e.ctx.constant(value), mark == Constant::Keep ? s->for_kind : ForKind::Unroll,
+                            s->body[0]);
     }
     auto it = e.padded.find(s->var);
     if (value == limit && it != e.padded.end() && it->second == size && is_mask(*s->body[0], s->var, size, e.ctx))
@@ -30,14 +31,10 @@ StmtPtr choose(Dim size, int64_t lo, int64_t hi, const std::function<StmtPtr(int
   return loop::make_if(expr::less_equal(size, size->ctx->constant(mid)), below, above);
 }
 
-const char* mark_text(Constant c) {
-  return c == Constant::Unroll ? "unroll" : c == Constant::Vectorize ? "vectorize" : "keep";
-}
-
 }  // namespace
 
 Status Schedule::specialize(std::string_view name, std::string_view at, Constant mark, std::vector<int64_t> values) {
-  Edit e(*this, "specialize", name, "at", at, mark_text(mark), values);
+  Edit e(*this, "specialize", name, "at", at, mark == Constant::Unroll ? "unroll" : "keep", values);
   StmtPtr target = TRY(e.find_loop(name)), home;
   if (at != "root") home = TRY(e.find_loop(at));
   StmtPtr body = home ? home->body[0] : e.function.body;
@@ -53,18 +50,14 @@ Status Schedule::specialize(std::string_view name, std::string_view at, Constant
   if (!expr::loads_of(expr::make_index(size)).empty())
     return e.refuse("the extent of loop " + std::string(name) + " is read from memory");
   bool below = false, parallel_below = false;
-  Status independent = ok();
   auto visit = [&](auto&& self, const StmtPtr& s) -> void {
     below |= s == target;
     parallel_below |= s->kind == StmtKind::For && s->for_kind == ForKind::Parallel;
-    if (mark == Constant::Vectorize && s->kind == StmtKind::For && s->extent == size && independent.ok())
-      independent = check_independent(e, s, true);
     for (const StmtPtr& child : s->body) self(self, child);
   };
   visit(visit, body);
   if (!below) return e.refuse("loop " + std::string(name) + " is not inside " + std::string(at));
   if (parallel_below) return e.refuse("there is a parallel loop inside " + std::string(at));
-  TRY(std::move(independent));
   const bool all = values.empty();
   for (int64_t v : values)
     if (v < 1 || v > tail->limit) return e.refuse(std::to_string(v) + " is not in 1 … " + std::to_string(tail->limit));
@@ -72,10 +65,9 @@ Status Schedule::specialize(std::string_view name, std::string_view at, Constant
   const int64_t variants = all ? tail->limit : static_cast<int64_t>(values.size());
   if (variants > kMostVariants)
     return e.refuse("that would be " + std::to_string(variants) + " variants, more than " + std::to_string(kMostVariants));
-  ForKind kind = mark == Constant::Unroll ? ForKind::Unroll : ForKind::Vector;
   bool copied = false;
   auto branch = [&](int64_t value) {
-    const StmtPtr s = at_value(e, copied ? e.copy(body) : body, size, value, tail->limit, kind, mark);
+    const StmtPtr s = at_value(e, copied ? e.copy(body) : body, size, value, tail->limit, mark);
     copied = true;
     return s ? s : loop::make_block({});
   };

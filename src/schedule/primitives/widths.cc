@@ -54,15 +54,6 @@ class WidthTiles {
   expr::Context& ctx_;
 };
 
-// Without the branches that constants leave out.
-StmtPtr without_known(const StmtPtr& s) {
-  return loop::rewrite(s, [](const StmtPtr& x) -> StmtPtr {
-    if (x->kind != StmtKind::If || x->value->kind != expr::ScalarKind::Const) return x;
-    if (x->value->bits != 0) return x->body[0];
-    return x->body.size() > 1 ? x->body[1] : nullptr;
-  });
-}
-
 class Tiles {
  public:
   Tiles(Edit& e, StmtPtr loop, WidthTiles tiles, ForKind kind)

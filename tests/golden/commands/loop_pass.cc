@@ -6,7 +6,7 @@
 #include <charconv>
 
 #include "golden/golden.h"
-#include "loop/equivalence.h"
+#include "loop/compare/equivalence.h"
 #include "loop/pass/flatten.h"
 #include "loop/pass/pass.h"
 

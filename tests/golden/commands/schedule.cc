@@ -5,7 +5,7 @@
 #include "schedule/schedule.h"
 
 #include "golden/golden.h"
-#include "schedule/equivalence.h"
+#include "schedule/equivalence_test.h"
 
 namespace pliant::golden {
 

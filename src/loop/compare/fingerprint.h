@@ -2,9 +2,9 @@
 #pragma once
 #include <string>
 
-#include "codegen/codegen.h"
+#include "loop/loop.h"
 
-namespace pliant::codegen {
+namespace pliant::loop {
 
 // The symbols that are upper bounds of other symbols, as trees. No symbol's facts change while it is used.
 class BoundTrees {
@@ -20,6 +20,7 @@ class BoundTrees {
   std::vector<uint32_t> begin_, end_;  // a tree's symbols have the numbers [begin, end) of its root
 };
 
-std::string fingerprint(const KernelSource& source, const BoundTrees& bounds, expr::Context& ctx);
+// `ints`: the free symbols of `f`, in the order in which the caller gives their values.
+std::string fingerprint(const Function& f, const std::vector<SymbolId>& ints, const BoundTrees& bounds, expr::Context& ctx);
 
-}  // namespace pliant::codegen
+}  // namespace pliant::loop

@@ -1,8 +1,8 @@
-#include "codegen/fingerprint.h"
+#include "loop/compare/fingerprint.h"
 
 #include <gtest/gtest.h>
 
-namespace pliant::codegen {
+namespace pliant::loop {
 namespace {
 
 // Kernels over symbols whose facts the tests choose.
@@ -17,12 +17,12 @@ class FingerprintTest : public ::testing::Test {
   // Copies `to` elements out of `from`.
   std::string print_of(const std::string& from, const std::string& to) {
     const std::string i = "i" + std::to_string(kernels_++);
-    auto f = loop::parse("kernel k(%x: f32[" + from + "], %y: f32[" + to + "] out) { for " + i + " in " + to + " { %y[" + i +
-                             "] = %x[" + i + "] } }",
-                         ctx);
+    auto f = parse("kernel k(%x: f32[" + from + "], %y: f32[" + to + "] out) { for " + i + " in " + to + " { %y[" + i +
+                       "] = %x[" + i + "] } }",
+                   ctx);
     EXPECT_TRUE(f.ok());
-    const loop::Function function = f.take();
-    return fingerprint({&function, loop::free_symbols(function)}, BoundTrees(ctx), ctx);
+    const Function function = f.take();
+    return fingerprint(function, free_symbols(function), BoundTrees(ctx), ctx);
   }
   expr::Context ctx;
 
@@ -60,13 +60,13 @@ TEST_F(FingerprintTest, NumbersThatBoundAreKnownThroughOthers) {
 
 TEST_F(FingerprintTest, SizesMadeOfSizesAreWrittenOnce) {
   expr::Dim d = symbol("n");
-  auto f = loop::parse("kernel k(%x: f32[n], %y: f32[n] out) { for i in n { %y[i] = %x[i] } }", ctx);
+  auto f = parse("kernel k(%x: f32[n], %y: f32[n] out) { for i in n { %y[i] = %x[i] } }", ctx);
   ASSERT_TRUE(f.ok());
-  loop::Function function = f.take();
-  const size_t plain = fingerprint({&function, loop::free_symbols(function)}, BoundTrees(ctx), ctx).size();
+  Function function = f.take();
+  const size_t plain = fingerprint(function, free_symbols(function), BoundTrees(ctx), ctx).size();
   for (int i = 0; i < 40; ++i) d = expr::floordiv(d * d + d + 1, 3);
   function.params[0].shape = {d};
-  EXPECT_LT(fingerprint({&function, loop::free_symbols(function)}, BoundTrees(ctx), ctx).size(), plain + 40 * 512);
+  EXPECT_LT(fingerprint(function, free_symbols(function), BoundTrees(ctx), ctx).size(), plain + 40 * 512);
 }
 
 TEST_F(FingerprintTest, BoundsThatAreExpressions) {
@@ -81,13 +81,13 @@ TEST_F(FingerprintTest, BoundsThatAreExpressions) {
 TEST_F(FingerprintTest, AnIndexThatBoundsAnother) {
   auto text = [](const std::string& inner) {
     expr::Context other;
-    auto f = loop::parse("kernel k(%y: f32[n, n] out) { for i in n { for j in " + inner + " { %y[i, j] = 1f32 } } }", other);
+    auto f = parse("kernel k(%y: f32[n, n] out) { for i in n { for j in " + inner + " { %y[i, j] = 1f32 } } }", other);
     EXPECT_TRUE(f.ok());
-    const loop::Function function = f.take();
-    return fingerprint({&function, loop::free_symbols(function)}, BoundTrees(other), other);
+    const Function function = f.take();
+    return fingerprint(function, free_symbols(function), BoundTrees(other), other);
   };
   EXPECT_NE(text("i + 1"), text("n"));
 }
 
 }  // namespace
-}  // namespace pliant::codegen
+}  // namespace pliant::loop

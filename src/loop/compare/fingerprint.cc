@@ -1,6 +1,6 @@
 // Writes a kernel down with symbols and buffers numbered by first occurrence. Facts about symbols take part: code depends
 // on what can be proved from them.
-#include "codegen/fingerprint.h"
+#include "loop/compare/fingerprint.h"
 
 #include <algorithm>
 #include <map>
@@ -9,7 +9,7 @@
 
 #include "loop/walk.h"
 
-namespace pliant::codegen {
+namespace pliant::loop {
 
 namespace {
 
@@ -17,15 +17,14 @@ class Writer {
  public:
   Writer(expr::Context& ctx, const BoundTrees& bounds) : ctx_(ctx), bounds_(bounds) {}
 
-  std::string run(const KernelSource& source) {
-    const loop::Function& f = *source.function;
-    own_ = source.ints;
-    loop::for_each(f.body, [&](const loop::Stmt& s) {
-      if (loop::binds_variable(s)) own_.push_back(s.var);
+  std::string run(const Function& f, const std::vector<SymbolId>& ints) {
+    own_ = ints;
+    for_each(f.body, [&](const Stmt& s) {
+      if (binds_variable(s)) own_.push_back(s.var);
     });
-    for (expr::SymbolId s : source.ints) symbol(s);
+    for (expr::SymbolId s : ints) symbol(s);
     word('|');
-    for (const loop::Buffer& b : f.params) buffer(b);
+    for (const Buffer& b : f.params) buffer(b);
     statement(*f.body);
     return std::move(out_);
   }
@@ -131,9 +130,9 @@ class Writer {
     for (expr::Dim d : s->index) dim(d);
   }
 
-  void buffer_id(loop::BufferId id) { number(buffers_.try_emplace(id, buffers_.size()).first->second); }
+  void buffer_id(BufferId id) { number(buffers_.try_emplace(id, buffers_.size()).first->second); }
 
-  void buffer(const loop::Buffer& b) {
+  void buffer(const Buffer& b) {
     word('b');
     buffer_id(b.id);
     number(b.dtype);
@@ -143,7 +142,7 @@ class Writer {
     all(b.strides);
   }
 
-  void statement(const loop::Stmt& s) {
+  void statement(const Stmt& s) {
     word('{');
     number(s.kind);
     number(s.for_kind);
@@ -151,14 +150,14 @@ class Writer {
     number(s.non_temporal);
     number(s.trap);
     out_ += s.instruction;
-    if (loop::binds_variable(s)) symbol(s.var);
+    if (binds_variable(s)) symbol(s.var);
     number(bool(s.extent));
     if (s.extent) dim(s.extent);
-    if (s.kind == loop::StmtKind::Store) buffer_id(s.buffer);
+    if (s.kind == StmtKind::Store) buffer_id(s.buffer);
     all(s.index);
     if (s.value) scalar(s.value);
     if (s.alloc) buffer(*s.alloc);
-    for (const loop::StmtPtr& child : s.body) statement(*child);
+    for (const StmtPtr& child : s.body) statement(*child);
     word('}');
   }
 
@@ -170,7 +169,7 @@ class Writer {
   int depth_ = 0;                    // of bounds that are being written
   std::vector<expr::SymbolId> own_;  // the kernel's symbols
   std::map<expr::SymbolId, size_t> symbols_;
-  std::map<loop::BufferId, size_t> buffers_;
+  std::map<BufferId, size_t> buffers_;
   std::unordered_map<const expr::ScalarNode*, size_t> scalars_;
   std::unordered_map<const expr::DimNode*, size_t> dims_;
 };
@@ -220,8 +219,8 @@ std::optional<expr::Dim> BoundTrees::nearest(expr::SymbolId s, const std::vector
   return found ? ctx_.symbol_dim(*found) : ctx_.info(root_[s]).upper;
 }
 
-std::string fingerprint(const KernelSource& source, const BoundTrees& bounds, expr::Context& ctx) {
-  return Writer(ctx, bounds).run(source);
+std::string fingerprint(const Function& f, const std::vector<SymbolId>& ints, const BoundTrees& bounds, expr::Context& ctx) {
+  return Writer(ctx, bounds).run(f, ints);
 }
 
-}  // namespace pliant::codegen
+}  // namespace pliant::loop

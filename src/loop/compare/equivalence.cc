@@ -1,4 +1,4 @@
-#include "loop/equivalence.h"
+#include "loop/compare/equivalence.h"
 
 #include <cmath>
 #include <cstring>

@@ -1,22 +1,20 @@
-#include "schedule/equivalence.h"
-
+// Whether a schedule kept the meaning of a function, by running both on the interpreter.
+#pragma once
 #include <cstring>
 
-#include "loop/equivalence.h"
+#include "loop/compare/equivalence.h"
+#include "schedule/schedule.h"
 
 namespace pliant::schedule {
-namespace {
 
-using loop::Array;
-
-// Padding elements are NaN, or -1.
-Array packed(const Array& from, const Repack& r, DType t) {
+// `from` in the layout that the param has then. Padding elements are NaN, or -1.
+inline loop::Array packed(const loop::Array& from, const Repack& r, DType t) {
   auto bytes = static_cast<size_t>(byte_size(t));
   std::vector<int64_t> cut = from.shape;
   auto dim = static_cast<size_t>(r.dim);
   cut[dim] = (from.shape[dim] + r.factor - 1) / r.factor;
   cut.insert(cut.begin() + r.dim + 1, r.factor);
-  Array to;
+  loop::Array to;
   int64_t count = 1;
   for (int64_t k : r.order) to.shape.push_back(cut[static_cast<size_t>(k)]);
   for (int64_t e : to.shape) count *= e;
@@ -36,10 +34,11 @@ Array packed(const Array& from, const Repack& r, DType t) {
   return to;
 }
 
-}  // namespace
-
-Status check_equivalence(const loop::Function& before, const Schedule& after, uint64_t seed, int rounds) {
-  return loop::check_equivalence(before, after.function(), after.ctx(), seed, rounds, [&](std::vector<Array>& inputs) {
+// Runs `before` and `after.function()` on the same random inputs at `rounds` random bindings of the symbols, small ones and
+// those around tile sizes; what they write must be equal, up to rounding where updates of floats were reordered. A binding
+// at which `before` itself is out of bounds does not count. The error says at which binding which element differs.
+inline Status check_equivalence(const loop::Function& before, const Schedule& after, uint64_t seed, int rounds) {
+  return loop::check_equivalence(before, after.function(), after.ctx(), seed, rounds, [&](std::vector<loop::Array>& inputs) {
     for (const Repack& r : after.repacks()) inputs[r.param] = packed(inputs[r.param], r, before.params[r.param].dtype);
   });
 }
