@@ -157,6 +157,16 @@ std::vector<Scalar> unconditional_loads(Scalar s) {
   return out;
 }
 
+bool uses_as_value(Scalar s, SymbolId var) {
+  std::unordered_set<const ScalarNode*> seen;
+  auto visit = [&](auto&& self, Scalar x) -> bool {
+    if (!seen.insert(x.node()).second) return false;
+    if (x->kind == ScalarKind::Index) return uses_symbol(x->index[0], var);
+    return std::any_of(x->args.begin(), x->args.end(), [&](Scalar a) { return self(self, a); });
+  };
+  return visit(visit, s);
+}
+
 std::vector<Scalar> conjuncts_of(Scalar s) {
   if (s->kind != ScalarKind::Binary || s->binary() != BinaryOp::And) return {s};
   std::vector<Scalar> all = conjuncts_of(s->args[0]);

@@ -14,6 +14,8 @@ Dim dim_of_term(Context& ctx, const Monomial* m, int64_t coefficient);
 std::optional<Dim> as_index(Scalar s);
 // The loads that are made whatever the conditions inside `s` are, each once.
 std::vector<Scalar> unconditional_loads(Scalar s);
+// Whether an index that uses `var` is a value, outside of load offsets (an Iota, a guard).
+bool uses_as_value(Scalar s, SymbolId var);
 // The terms of a conjunction, from left to right.
 std::vector<Scalar> conjuncts_of(Scalar s);
 // The conjunction of the terms; null where there is none.

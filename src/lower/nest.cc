@@ -42,13 +42,6 @@ void substitute(Nest& nest, const expr::DimMap& map) {
   for (Dim& d : nest.offsets) d = expr::substitute(d, map);
 }
 
-bool uses_as_value(Scalar s, SymbolId var) {
-  bool used = false;
-  for_each_scalar(
-      s, [&](Scalar t) { used = used || (t->kind == expr::ScalarKind::Index && expr::uses_symbol(t->index[0], var)); });
-  return used;
-}
-
 namespace {
 
 // Offsets that two loops may merge over: with strides a (outer) and b (inner), a == b * extent(inner) in every one.

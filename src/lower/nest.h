@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "expr/parts.h"
 #include "graph/graph.h"
 #include "loop/build.h"
 #include "target/target.h"
@@ -42,8 +43,6 @@ void substitute(Nest& nest, const expr::DimMap& map);
 void collapse(expr::Context& ctx, Nest& nest, size_t first = 0);
 // The linear coefficient of `var` in an offset: 0 when it does not occur, nothing when the offset is not affine in it.
 std::optional<Dim> stride_in(expr::Context& ctx, Dim offset, SymbolId var);
-// Whether an index that uses `var` is a value, outside of load offsets (an Iota, a guard).
-bool uses_as_value(Scalar s, SymbolId var);
 // Gives `out`, which is written at `offset`, an axis a loop, so that no loop needs a proof that its iterations write to
 // places of their own; where the first of them does not lie at 0, one more axis in front. What the store's index becomes;
 // nothing, and no change, where `out` is not written in even steps.

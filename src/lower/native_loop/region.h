@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "expr/dim/size_bounds.h"
 #include "graph/control.h"
 #include "lower/lower.h"
-#include "lower/native_loop/size_bounds.h"
 #include "lower/nest.h"
 
 namespace pliant::lower {
@@ -180,7 +180,7 @@ class RegionLowering {
   std::map<graph::ValueId, Place> appends_;
   std::set<loop::BufferId> locals_;
   int64_t local_bytes_ = 0;
-  SizeBounds bounds_;         // the symbols that the function binds,
+  expr::SizeBounds bounds_;   // the symbols that the function binds,
   std::set<SymbolId> bound_;  // and those of them that are bound at this point
   Reach reach_;
   Dim outer_bytes_;                    // measure_outer

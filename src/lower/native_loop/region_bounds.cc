@@ -31,7 +31,7 @@ void RegionLowering::bind(SymbolId s, Dim value, Block& out) {
 
 void RegionLowering::add_inner(SymbolId s) {
   const expr::SymbolInfo& info = ctx_.info(s);
-  bounds_.add(s, SizeBounds::Kind::Data,
+  bounds_.add(s, expr::SizeBounds::Kind::Data,
               info.hi == expr::kNoLimit ? info.upper : std::optional<Dim>(ctx_.constant(info.hi)));
 }
 
@@ -75,10 +75,10 @@ void RegionLowering::collect_inner(const Node& n) {
       last = *trip - 1;
       for (SymbolId s : expr::symbols_of(*parts.trip)) known.insert(s);
     }
-    bounds_.add(index, idle ? SizeBounds::Kind::Idle : SizeBounds::Kind::Index, last);
+    bounds_.add(index, idle ? expr::SizeBounds::Kind::Idle : expr::SizeBounds::Kind::Index, last);
     if (idle) {
       const SymbolId count = *parts.count.as_symbol();
-      bounds_.add(count, SizeBounds::Kind::Idle, trip);
+      bounds_.add(count, expr::SizeBounds::Kind::Idle, trip);
       known.insert(count);
     }
     for (size_t i = 0; i < parts.carried; ++i) {
@@ -107,7 +107,7 @@ void RegionLowering::measure_outer(const Node& n) {
 
 std::optional<graph::Shape> RegionLowering::room_of(const graph::Shape& shape, DType t) const {
   for (const bool limits : {false, true}) {
-    SizeBounds::Query q{limits};
+    expr::SizeBounds::Query q{limits};
     graph::Shape room;
     for (Dim d : shape) {
       std::optional<Dim> b = bounds_.upper(d, q);
@@ -139,7 +139,7 @@ RegionLowering::Reach RegionLowering::reach_of_body(const graph::LoopParts& part
     out.certain = out.certain && known.value_or(false);
   }
   if (!parts.trip || ctx_.proves_less(ctx_.constant(0), *parts.trip)) return out;
-  SizeBounds::Query q{true};
+  expr::SizeBounds::Query q{true};
   std::optional<Dim> trip = bounds_.upper(*parts.trip, q);
   if (trip && q.is_reached)
     out.factor = out.factor * min(ctx_.constant(1), max(ctx_.constant(0), *trip));

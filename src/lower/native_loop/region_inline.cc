@@ -85,7 +85,7 @@ Result<StmtPtr> RegionLowering::inline_kernel(const Node& n, const LoweredKernel
     if (!room) open = product(ctx_, b.shape);
     b.shape = room.value_or(b.shape);
     for (Dim& d : b.strides) {
-      SizeBounds::Query q;
+      expr::SizeBounds::Query q;
       const std::optional<Dim> bound = bounds_.upper(d, q);
       if (!bound) open = d;
       d = bound.value_or(d);

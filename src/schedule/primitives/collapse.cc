@@ -2,6 +2,7 @@
 // that c*f + rest takes its place.
 #include <algorithm>
 
+#include "expr/parts.h"
 #include "schedule/edit.h"
 
 namespace pliant::schedule {
@@ -12,17 +13,6 @@ struct Axes {
   size_t first = SIZE_MAX, last = 0;
 };
 using AxesOf = std::map<BufferId, Axes>;
-
-bool uses_as_value(Scalar s, const std::vector<SymbolId>& vars) {
-  std::set<const expr::ScalarNode*> seen;
-  auto visit = [&](auto&& self, Scalar t) -> bool {
-    if (!seen.insert(t.node()).second) return false;
-    if (t->kind == expr::ScalarKind::Index)
-      return std::any_of(vars.begin(), vars.end(), [&](SymbolId v) { return expr::uses_symbol(t->index[0], v); });
-    return std::any_of(t->args.begin(), t->args.end(), [&](Scalar a) { return self(self, a); });
-  };
-  return visit(visit, s);
-}
 
 class Collapse {
  public:
@@ -71,7 +61,8 @@ class Collapse {
     std::string why;
     loop::for_each(body, [&](const Stmt& s) {
       if (s.extent && uses_any(s.extent)) why = "an extent or value inside depends on the loops";
-      if (s.value && uses_as_value(s.value, vars_)) why = "a loop's variable is used as a value";
+      if (s.value && (uses_as_value(s.value, vars_[0]) || uses_as_value(s.value, vars_[1])))
+        why = "a loop's variable is used as a value";
       for_each_access(s, [&](BufferId b, const std::vector<Dim>& index) { look(b, index, why); });
     });
     if (why.empty()) return ok();

@@ -1,12 +1,12 @@
 // Random sizes inside loops: a bound holds at every point that runs, and where it says that a point needs it, one does.
-#include "lower/native_loop/size_bounds.h"
+#include "expr/dim/size_bounds.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
 
-namespace pliant::lower {
+namespace pliant::expr {
 namespace {
 
 // for i in n { for j in i + 1 { while k < limit … { d is read } } }
@@ -44,7 +44,7 @@ class Sizes {
     }
   }
   int64_t value(Dim size, const std::vector<std::pair<Dim, int64_t>>& at) const {
-    auto v = expr::evaluate(size, [&](SymbolId s) -> std::optional<int64_t> {
+    auto v = evaluate(size, [&](SymbolId s) -> std::optional<int64_t> {
       for (const auto& [symbol, x] : at)
         if (*symbol.as_symbol() == s) return x;
       return std::nullopt;
@@ -63,7 +63,7 @@ class Sizes {
     return out;
   }
 
-  expr::Context ctx;
+  Context ctx;
   SizeBounds bounds{ctx};
   Dim n, limit, i, j, k, d;
 
@@ -115,4 +115,4 @@ TEST(SizeBounds, SaysWhatSomePointNeeds) {
 }
 
 }  // namespace
-}  // namespace pliant::lower
+}  // namespace pliant::expr

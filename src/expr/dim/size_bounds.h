@@ -6,16 +6,13 @@
 
 #include "expr/expr.h"
 
-namespace pliant::lower {
-
-using expr::Dim;
-using expr::SymbolId;
+namespace pliant::expr {
 
 // Symbols that the loop binds are `inner`; a bound holds at every point that runs and is over outer symbols only. At points
 // that do not run nothing holds: a bound may then have any value, also a negative one.
 class SizeBounds {
  public:
-  explicit SizeBounds(expr::Context& ctx) : ctx_(ctx) {}
+  explicit SizeBounds(Context& ctx) : ctx_(ctx) {}
 
   enum class Kind : uint8_t {
     Index,  // of a loop that runs to its limit
@@ -47,17 +44,17 @@ class SizeBounds {
   // d with one inner symbol replaced; nothing where d is not known to rise or fall with any.
   std::optional<Dim> eliminate(Dim d, Side side, Query& q) const;
   std::optional<Dim> of_terms(Dim d, Side side, Query& q) const;
-  std::optional<Dim> of_product(const expr::Monomial& m, Side side, Query& q) const;
-  std::optional<Dim> of_atom(const expr::Atom& a, Side side, Query& q) const;
-  std::optional<Dim> of_quotient(const expr::Atom& a, Side side, Query& q) const;
-  std::optional<Dim> of_remainder(const expr::Atom& a, Side side, Query& q) const;
+  std::optional<Dim> of_product(const Monomial& m, Side side, Query& q) const;
+  std::optional<Dim> of_atom(const Atom& a, Side side, Query& q) const;
+  std::optional<Dim> of_quotient(const Atom& a, Side side, Query& q) const;
+  std::optional<Dim> of_remainder(const Atom& a, Side side, Query& q) const;
   // Of min, max and broadcast. `all`: every argument has to have a bound.
-  std::optional<Dim> of_extremum(const expr::Atom& a, Side side, bool all, Query& q) const;
+  std::optional<Dim> of_extremum(const Atom& a, Side side, bool all, Query& q) const;
   std::optional<Dim> of_range(Dim d, Side side, Query& q) const;
   bool is_nonnegative(Dim d) const;
 
-  expr::Context& ctx_;
+  Context& ctx_;
   std::map<SymbolId, Symbol> symbols_;
 };
 
-}  // namespace pliant::lower
+}  // namespace pliant::expr

@@ -1,13 +1,10 @@
-#include "lower/native_loop/size_bounds.h"
+#include "expr/dim/size_bounds.h"
 
 #include <algorithm>
 
 #include "expr/parts.h"
 
-namespace pliant::lower {
-
-using expr::Atom;
-using expr::AtomKind;
+namespace pliant::expr {
 
 namespace {
 
@@ -19,12 +16,12 @@ constexpr int kReplacements = 32;
 void SizeBounds::add(SymbolId s, Kind kind, std::optional<Dim> upper) { symbols_[s] = {kind, upper, symbols_.size()}; }
 
 bool SizeBounds::uses_inner(Dim d) const {
-  for (SymbolId s : expr::symbols_of(d))
+  for (SymbolId s : symbols_of(d))
     if (binds(s)) return true;
   return false;
 }
 
-bool SizeBounds::is_outer(Dim d) const { return !uses_inner(d) && expr::loads_of(expr::make_index(d)).empty(); }
+bool SizeBounds::is_outer(Dim d) const { return !uses_inner(d) && loads_of(make_index(d)).empty(); }
 
 bool SizeBounds::is_nonnegative(Dim d) const { return ctx_.proves_less_equal(ctx_.constant(0), d); }
 
@@ -54,15 +51,15 @@ std::optional<Dim> SizeBounds::of_symbol(SymbolId s, Side side, Query& q) const 
 
 std::optional<Dim> SizeBounds::eliminate(Dim d, Side side, Query& q) const {
   std::vector<SymbolId> inner;
-  for (SymbolId s : expr::symbols_of(d))
+  for (SymbolId s : symbols_of(d))
     if (binds(s)) inner.push_back(s);
   std::sort(inner.begin(), inner.end(), [&](SymbolId a, SymbolId b) { return symbols_.at(a).order > symbols_.at(b).order; });
   for (SymbolId s : inner) {
-    const std::optional<Dim> c = expr::coefficient_of(d, s);
+    const std::optional<Dim> c = coefficient_of(d, s);
     if (!c) continue;
     const bool rises = is_nonnegative(*c);
     if (!rises && !is_nonnegative(-*c)) continue;
-    if (std::optional<Dim> b = of_symbol(s, rises ? side : other(side), q)) return expr::substitute(d, {{s, *b}});
+    if (std::optional<Dim> b = of_symbol(s, rises ? side : other(side), q)) return substitute(d, {{s, *b}});
   }
   return std::nullopt;
 }
@@ -78,11 +75,11 @@ std::optional<Dim> SizeBounds::of_terms(Dim d, Side side, Query& q) const {
 }
 
 // Factors that are not negative: the product rises with each.
-std::optional<Dim> SizeBounds::of_product(const expr::Monomial& m, Side side, Query& q) const {
+std::optional<Dim> SizeBounds::of_product(const Monomial& m, Side side, Query& q) const {
   if (m.factors.size() == 1 && m.factors[0].second == 1) return of_atom(*m.factors[0].first, side, q);
   Dim product = ctx_.constant(1);
   for (const auto& [atom, power] : m.factors) {
-    if (!is_nonnegative(expr::dim_of_atom(ctx_, *atom))) return std::nullopt;
+    if (!is_nonnegative(dim_of_atom(ctx_, *atom))) return std::nullopt;
     std::optional<Dim> b = of_atom(*atom, side, q);
     if (!b) return std::nullopt;
     if (!is_nonnegative(*b)) b = max(*b, ctx_.constant(0));
@@ -92,7 +89,7 @@ std::optional<Dim> SizeBounds::of_product(const expr::Monomial& m, Side side, Qu
 }
 
 std::optional<Dim> SizeBounds::of_atom(const Atom& a, Side side, Query& q) const {
-  const Dim d = expr::dim_of_atom(ctx_, a);
+  const Dim d = dim_of_atom(ctx_, a);
   if (is_outer(d)) return d;
   std::optional<Dim> out;
   switch (a.kind) {
@@ -144,11 +141,11 @@ std::optional<Dim> SizeBounds::of_extremum(const Atom& a, Side side, bool all, Q
 }
 
 std::optional<Dim> SizeBounds::of_range(Dim d, Side side, Query& q) const {
-  const expr::Interval r = ctx_.range(d);
+  const Interval r = ctx_.range(d);
   const int64_t v = side == Side::Upper ? r.hi : r.lo;
   if (v == INT64_MAX || v == INT64_MIN) return std::nullopt;
   q.is_reached = false;
   return ctx_.constant(v);
 }
 
-}  // namespace pliant::lower
+}  // namespace pliant::expr
