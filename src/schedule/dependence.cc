@@ -19,6 +19,12 @@ std::vector<Access> accesses_of(const StmtPtr& with_lets) {
   return out;
 }
 
+std::vector<Access> accesses_of(const StmtPtr& s, BufferId buffer) {
+  std::vector<Access> all = accesses_of(s);
+  std::erase_if(all, [&](const Access& a) { return a.buffer != buffer; });
+  return all;
+}
+
 namespace {
 
 bool uses_any(Dim d, const Extents& vary) {

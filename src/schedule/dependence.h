@@ -15,6 +15,8 @@ struct Access {
 };
 // Every load and store at and below `s`, of buffers that live outside `s`.
 std::vector<Access> accesses_of(const StmtPtr& s);
+// Those of one buffer.
+std::vector<Access> accesses_of(const StmtPtr& s, BufferId buffer);
 
 struct Bounds {
   Dim lo, hi;

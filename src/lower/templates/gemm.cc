@@ -244,8 +244,7 @@ class GemmSchedule {
 
   // Tiles of rows, whose sums stay in registers: the reduction runs outside rows and columns.
   Status make_tiles() {
-    for (const schedule::LoopInfo& l : s_.loops())
-      if (l.name == row_ && l.extent.is_const()) whole_ = l.extent.const_value();
+    if (const Dim rows = loop_named(s_, row_)->extent; rows.is_const()) whole_ = rows.const_value();
     tile_ = fresh("mt");
     const std::string row = fresh("r");
     TRY(s_.split_even(row_, height_, tile_, row));

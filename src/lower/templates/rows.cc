@@ -145,11 +145,6 @@ class RowsSchedule {
         (void)s_.cache_write(s_.name_of(b.id), rows_.empty() ? "root" : rows_.back(), fresh("row"), loop::Scope::Local);
   }
 
-  loop::StmtPtr loop_named(const std::string& name) const {
-    const std::vector<schedule::LoopInfo> loops = s_.loops();
-    return std::find_if(loops.begin(), loops.end(), [&](auto& l) { return l.name == name; })->loop;
-  }
-
   // The loops that hold nothing but each other from loop `head` on.
   std::vector<std::string> nest_of(const std::string& head) const {
     std::vector<std::string> out;
@@ -165,13 +160,13 @@ class RowsSchedule {
   // Rows are tasks; of windows, which lie where the run says, few rows are one task.
   Status make_tasks() {
     int64_t windows = 1;
-    while (has_bounds() && !rows_.empty() && loop_named(rows_.back())->extent.is_const()) {
-      windows *= std::max<int64_t>(1, loop_named(rows_.back())->extent.const_value());
+    while (has_bounds() && !rows_.empty() && loop_named(s_, rows_.back())->extent.is_const()) {
+      windows *= std::max<int64_t>(1, loop_named(s_, rows_.back())->extent.const_value());
       if (windows > kWindowsOfTask) break;
       rows_.pop_back();
     }
     for (const std::string& row : rows_)
-      if (!loop_named(row)->extent.is_const(1)) TRY(s_.parallel(row));
+      if (!loop_named(s_, row)->extent.is_const(1)) TRY(s_.parallel(row));
     rows_.clear();
     return ok();
   }
@@ -187,7 +182,7 @@ class RowsSchedule {
     for (const std::string& l : loops) (void)s_.clip(l, loops.front());
     for (size_t k = loops.size(); k-- > 1;) join(loops, k);
     const std::string inner = loops.back();
-    const loop::StmtPtr l = loop_named(inner);
+    const loop::StmtPtr l = loop_named(s_, inner);
     loop::StmtPtr store = l->body[0];
     while (store->kind == loop::StmtKind::If && store->body.size() == 1) store = store->body[0];
     if (store->kind == loop::StmtKind::Block && loops.size() == 1) return search(*l, inner);
@@ -217,7 +212,7 @@ class RowsSchedule {
   Status search(const loop::Stmt& l, const std::string& name) {
     const Scalar value = searched(l);
     if (!value) return ok();
-    const loop::StmtPtr column = is_alone_ && !rows_.empty() ? loop_named(rows_.back()) : nullptr;
+    const loop::StmtPtr column = is_alone_ && !rows_.empty() ? loop_named(s_, rows_.back()) : nullptr;
     const bool runs = column && runs_along(value, column->var);
     const Dim length = l.extent, most = ctx_.constant(point_[Short]), one = ctx_.constant(1);
     const bool stays = !is_single_ && runs_along(value, l.var);

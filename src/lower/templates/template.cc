@@ -1,5 +1,7 @@
 #include "lower/templates/template.h"
 
+#include <algorithm>
+
 #include "loop/pass/flatten.h"
 
 namespace pliant::lower {
@@ -49,6 +51,11 @@ std::vector<std::string> loop_names(const schedule::Schedule& s, const std::vect
   std::vector<std::string> out;
   for (const loop::StmtPtr& l : loops) out.push_back(all.at(l->var));
   return out;
+}
+
+loop::StmtPtr loop_named(const schedule::Schedule& s, const std::string& name) {
+  const std::vector<schedule::LoopInfo> loops = s.loops();
+  return std::find_if(loops.begin(), loops.end(), [&](const auto& l) { return l.name == name; })->loop;
 }
 
 Result<std::vector<std::string>> added_by(const schedule::Schedule& s, const std::function<Status()>& primitive) {

@@ -48,6 +48,8 @@ std::string fresh_name(const schedule::Schedule& s, const std::string& base);
 // The names of all loops, in program order; and of these.
 std::vector<std::string> loop_names(const schedule::Schedule& s);
 std::vector<std::string> loop_names(const schedule::Schedule& s, const std::vector<loop::StmtPtr>& loops);
+// The loop of that name, which there is.
+loop::StmtPtr loop_named(const schedule::Schedule& s, const std::string& name);
 // The loops that a primitive makes, in program order.
 Result<std::vector<std::string>> added_by(const schedule::Schedule& s, const std::function<Status()>& primitive);
 // The loops that hold nothing but each other, from `s` on, outermost first.

@@ -128,10 +128,6 @@ class WindowSchedule {
 
  private:
   std::string fresh(const std::string& base) const { return fresh_name(s_, base); }
-  loop::StmtPtr loop_named(const std::string& name) const {
-    const std::vector<schedule::LoopInfo> loops = s_.loops();
-    return std::find_if(loops.begin(), loops.end(), [&](auto& l) { return l.name == name; })->loop;
-  }
 
   // Tiles of rows, tiles of columns in each, then the rows and columns of one.
   Status make_tiles() {
@@ -178,7 +174,7 @@ class WindowSchedule {
     const std::string sum = sums_[0];
     int64_t taps = 1;
     for (const std::string& l : terms_) {
-      const Dim extent = loop_named(l)->extent;
+      const Dim extent = loop_named(s_, l)->extent;
       taps = extent.is_const() && taps <= point_[SharedTaps] ? taps * extent.const_value() : INT32_MAX;
     }
     if (taps <= point_[SharedTaps] && is_bound(sum)) copy_interior(sum);
@@ -187,7 +183,7 @@ class WindowSchedule {
   }
   // Whether a term bounds a loop of the reduction alone.
   bool is_bound(const std::string& sum) const {
-    const auto nest = schedule::guarded_nest(loop_named(sum));
+    const auto nest = schedule::guarded_nest(loop_named(s_, sum));
     const std::vector<Scalar> terms = nest->terms();
     return std::any_of(terms.begin(), terms.end(), [&](Scalar t) {
       size_t used = 0, of_sum = 0;
@@ -212,7 +208,7 @@ class WindowSchedule {
   std::vector<Taps> all_taps() const {
     std::vector<Taps> out;
     const std::vector<schedule::LoopInfo> loops = s_.loops();
-    const Dim rows = row_.empty() ? Dim() : loop_named(row_)->extent, columns = loop_named(column_)->extent;
+    const Dim rows = row_.empty() ? Dim() : loop_named(s_, row_)->extent, columns = loop_named(s_, column_)->extent;
     std::vector<schedule::LoopInfo> around;
     for (const schedule::LoopInfo& l : loops) {
       while (!around.empty() && around.back().depth >= l.depth) around.pop_back();

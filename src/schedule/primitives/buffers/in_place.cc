@@ -14,16 +14,11 @@ Status Schedule::in_place(std::string_view buffer, std::string_view result) {
   if (b.dtype != y.dtype || b.shape != y.shape)
     return e.refuse("%" + b.name + " and %" + y.name + " differ in type or shape");
   const StmtPtr body = inside_allocs(alloc->body[0]).body, last = statements_of(body).back();
-  const auto uses_of = [](const StmtPtr& s, BufferId id) {
-    std::vector<Access> all = accesses_of(s);
-    std::erase_if(all, [&](const Access& a) { return a.buffer != id; });
-    return all;
-  };
   const std::optional<Cover> cover =
       covering(last, y.id, {std::vector<Dim>(y.shape.size(), e.ctx.constant(0)), y.shape}, e.ctx);
-  if (!cover || cover->reads_buffer || uses_of(e.function.body, y.id).size() != 1)
+  if (!cover || cover->reads_buffer || accesses_of(e.function.body, y.id).size() != 1)
     return e.refuse("%" + y.name + " is not assigned once, by the last nest around which %" + b.name + " is allocated");
-  const std::vector<Access> uses = uses_of(last, b.id);
+  const std::vector<Access> uses = accesses_of(last, b.id);
   if (!std::all_of(uses.begin(), uses.end(), [&](const Access& a) { return a.index == cover->store->index; }))
     return e.refuse("an element of %" + y.name + " follows from others of %" + b.name);
   const std::vector<Dim> zero(b.shape.size(), e.ctx.constant(0));

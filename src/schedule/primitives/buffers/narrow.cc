@@ -13,13 +13,8 @@ Status Schedule::narrow(std::string_view buffer, std::string_view at, loop::Scop
   const std::vector<StmtPtr> path = e.enclosing(home);
   auto inner = std::find(path.begin(), path.end(), alloc);
   if (!alloc || inner == path.end()) return e.refuse("%" + b.name + " is not allocated around loop " + std::string(at));
-  auto uses_of = [&](const StmtPtr& s) {
-    std::vector<Access> all = accesses_of(s);
-    std::erase_if(all, [&](const Access& a) { return a.buffer != b.id; });
-    return all;
-  };
-  const std::vector<Access> uses = uses_of(home->body[0]);
-  if (uses.size() != uses_of(alloc->body[0]).size())
+  const std::vector<Access> uses = accesses_of(home->body[0], b.id);
+  if (uses.size() != accesses_of(alloc->body[0], b.id).size())
     return e.refuse("%" + b.name + " is used outside loop " + std::string(at) + " too");
 
   // An axis each for the loops, so that no iteration sees what another one left.
