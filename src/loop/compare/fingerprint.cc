@@ -69,8 +69,8 @@ class Writer {
     --depth_;
   }
 
-  // Terms and factors are kept in the order of their making, which differs between equal kernels: they are written sorted.
-  // What is long is written once: sizes made of sizes share parts.
+  // Terms, factors and the arguments of min and max are kept in the order of their making, which differs between equal
+  // kernels: they are written sorted. What is long is written once: sizes made of sizes share parts.
   void dim(expr::Dim d) {
     if (auto it = dims_.find(d.node()); it != dims_.end()) {
       word('@');
@@ -82,37 +82,42 @@ class Writer {
     if (out_.size() - before > kShort) dims_.emplace(d.node(), dims_.size());
   }
 
-  void dim_at_length(expr::Dim d) {
-    std::vector<std::string> terms;
-    std::string outer = std::move(out_);
-    for (const auto& [monomial, coefficient] : d->terms) {
-      std::vector<std::string> factors;
-      for (const auto& [factor, power] : monomial->factors) {
-        out_.clear();
-        atom(*factor);
-        if (power != 1) number(power);
-        factors.push_back(std::move(out_));
-      }
-      out_.clear();
-      number(coefficient);
-      std::sort(factors.begin(), factors.end());
-      for (const std::string& f : factors) out_ += f;
-      terms.push_back(std::move(out_));
+  // The parts that `write` writes one by one for the elements of `of`, sorted.
+  template <class Range, class Write>
+  void sorted(const Range& of, char after, Write&& write) {
+    std::vector<std::string> parts;
+    std::string outer = std::exchange(out_, {});
+    for (const auto& x : of) {
+      write(x);
+      parts.push_back(std::exchange(out_, {}));
     }
-    std::sort(terms.begin(), terms.end());
     out_ = std::move(outer);
-    word('(');
-    for (const std::string& t : terms) {
-      out_ += t;
-      word('+');
+    std::sort(parts.begin(), parts.end());
+    for (const std::string& part : parts) {
+      out_ += part;
+      if (after) word(after);
     }
+  }
+
+  void dim_at_length(expr::Dim d) {
+    word('(');
+    sorted(d->terms, '+', [&](const auto& term) {
+      number(term.second);
+      sorted(term.first->factors, 0, [&](const auto& factor) {
+        atom(*factor.first);
+        if (factor.second != 1) number(factor.second);
+      });
+    });
     word(')');
   }
 
   void atom(const expr::Atom& a) {
     word(static_cast<char>('A' + static_cast<int>(a.kind)));
     if (a.kind == expr::AtomKind::Symbol) symbol(a.symbol);
-    for (expr::Dim arg : a.args) dim(arg);
+    if (a.kind == expr::AtomKind::FloorDiv || a.kind == expr::AtomKind::Mod)
+      for (expr::Dim arg : a.args) dim(arg);
+    else
+      sorted(a.args, 0, [&](expr::Dim arg) { dim(arg); });
     if (a.scalar) scalar(expr::Scalar(a.scalar));
   }
 

@@ -69,6 +69,20 @@ TEST_F(FingerprintTest, SizesMadeOfSizesAreWrittenOnce) {
   EXPECT_LT(fingerprint(function, free_symbols(function), BoundTrees(ctx), ctx).size(), plain + 40 * 512);
 }
 
+TEST_F(FingerprintTest, OrderOfMakingDoesNotCount) {
+  const expr::Dim n = symbol("n"), m = symbol("m");
+  ASSERT_TRUE(expr::floordiv(m, 3) != expr::floordiv(n, 3));  // made in this order
+  const auto print = [&](expr::Dim a, expr::Dim b) {
+    auto f = parse("kernel k(%x: f32[q], %y: f32[q] out) { for i in q { %y[i] = %x[i] } }", ctx);
+    EXPECT_TRUE(f.ok());
+    Function function = f.take();
+    const expr::Dim c = expr::floordiv(a, 3), d = expr::floordiv(b, 3);
+    function.params[0].shape = {expr::min(c, d), expr::max(c, d), c * d + d};
+    return fingerprint(function, {*a.as_symbol(), *b.as_symbol()}, BoundTrees(ctx), ctx);
+  };
+  EXPECT_EQ(print(n, m), print(m, n));
+}
+
 TEST_F(FingerprintTest, BoundsThatAreExpressions) {
   const expr::Dim n = symbol("n");
   expr::Dim above = n;
