@@ -109,6 +109,7 @@ class Placement {
       case ForKind::Unroll: return work * static_cast<double>(s.extent.const_value());
       case ForKind::Tensor: return work;
       case ForKind::Parallel:
+      case ForKind::Outline:
       case ForKind::Serial: break;
     }
     const Strides strides = strides_of(s, stores_before);
@@ -134,7 +135,8 @@ class Placement {
     written = std::move(all);
   }
   double most_iterations(const Stmt& s) {
-    const int64_t most = ctx_.range(s.extent).hi;
+    const int64_t last = ctx_.info(s.var).hi;
+    const int64_t most = std::min(ctx_.range(s.extent).hi, last == INT64_MAX ? last : last + 1);
     return most == INT64_MAX ? std::numeric_limits<double>::infinity() : static_cast<double>(std::max<int64_t>(most, 0));
   }
   static int64_t turn_of(double work) {

@@ -14,6 +14,7 @@ const char* name_of(ForKind k) {
     case ForKind::Parallel: return "parallel";
     case ForKind::Vector: return "vector";
     case ForKind::Unroll: return "unroll";
+    case ForKind::Outline: return "outline";
     case ForKind::Tensor: return "tensor";
   }
   return "?";

@@ -48,6 +48,7 @@ enum class ForKind : uint8_t {
   Parallel,  // outermost only, any number of perfectly nested ones: together they are the kernel's task grid
   Vector,    // constant extent: lanes. A body that a mask guards is an If on the vector index.
   Unroll,    // constant extent
+  Outline,   // serial, in machine code of its own: what its iterations share takes no registers of the loops around it
   Tensor,    // constant extent: the loop with all that is in it is one instruction, Stmt::instruction
 };
 

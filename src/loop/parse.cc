@@ -94,7 +94,8 @@ class Parser {
 
   Result<StmtPtr> for_loop() {
     ForKind kind = ForKind::Serial;
-    for (ForKind k : {ForKind::Serial, ForKind::Parallel, ForKind::Vector, ForKind::Unroll, ForKind::Tensor})
+    for (ForKind k :
+         {ForKind::Serial, ForKind::Parallel, ForKind::Vector, ForKind::Unroll, ForKind::Outline, ForKind::Tensor})
       if (in_.lex.accept(name_of(k))) kind = k;
     std::string instruction;
     if (kind == ForKind::Tensor) instruction = TRY(in_.name());

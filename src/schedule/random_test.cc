@@ -125,7 +125,8 @@ class Generator {
             "pad ji.1",
             "vectorize ji.2",
             pick(0, 1) ? "specialize ii at io unroll" : "specialize ji at io keep [" + c + "]",
-            "carry acc at p " + std::to_string(pick(1, 4)) + " -> long shared"};
+            "carry acc at p " + std::to_string(pick(1, 4)) + " -> long shared",
+            "outline ii.2"};
   }
 
  private:
@@ -348,7 +349,7 @@ std::string Generator::step(const Schedule& s) {
     case 15:
     case 17: return "pad " + l;
     case 16:
-      return "specialize " + l + " at " + (pick(0, 2) ? other : "root") + (pick(0, 1) ? " unroll" : " keep") +
+      return "specialize " + l + " at " + one_of<std::string>({other, b, "root"}) + (pick(0, 1) ? " unroll" : " keep") +
              (pick(0, 1) ? "" : " [1, 2]");
     case 18:
       return "cache_write " + b + " at " + (pick(0, 5) ? l : "root") + " -> q" + std::to_string(pick(0, 2)) + " " + scope;
@@ -472,7 +473,7 @@ TEST(ScheduleRandom, LegalTracesKeepTheMeaning) {
         "unroll",       "vectorize",  "parallel", "mask",     "pad",          "specialize",       "partition", "cache_write",
         "cache_read",   "repack",     "inline",   "bind",     "compute_at",   "tensorize",        "branch",    "let",
         "split_blocks", "transpose",  "expand",   "carry",    "narrow",       "rfactor_arg",      "version",   "scan",
-        "cut",          "clip",       "interior", "unswitch", "split_widths", "partition_widths", "in_place"})
+        "cut",          "clip",       "interior", "unswitch", "split_widths", "partition_widths", "in_place",  "outline"})
     EXPECT_GT(applied[primitive], 0) << primitive;
   for (auto& [name, count] : applied) RecordProperty(name, count);
 }

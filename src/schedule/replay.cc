@@ -211,6 +211,7 @@ constexpr Verb kVerbs[] = {
     {"scan", apply<&Schedule::scan, Name, Integer>},
     {"carry", apply_carry},
     {"unroll", apply<&Schedule::unroll, Name>},
+    {"outline", apply<&Schedule::outline, Name>},
     {"vectorize", apply_vectorize},
     {"parallel", apply<&Schedule::parallel, Name>},
     {"tensorize", apply<&Schedule::tensorize, Name, Name>},

@@ -192,6 +192,9 @@ class Schedule {
   // ---- annotations
 
   Status unroll(std::string_view loop);
+  // `outline i`: the code of loop i, which is serial, stands by itself, so that the constants that it needs do not take the
+  // registers of the loops beside it.
+  Status outline(std::string_view loop);
   // Masks first when the extent is min(constant, …).
   Status vectorize(std::string_view loop);
   // `vectorize i 8 -> v l t`: whole vectors of 8 lanes l in a loop v, then the rest as one masked vector of lanes t; with
@@ -215,10 +218,10 @@ class Schedule {
   // what the last one does, so that they read nothing else.
   Status pad(std::string_view loop);
   Status pad(std::string_view loop, int64_t width, Beyond beyond = Beyond::Same);
-  // `specialize i at o unroll`: below loop o (or at the root: `at root`), every loop whose extent equals that of i, min(C,
-  // X), gets it as a constant, in one copy of o's body for each of `values` (`specialize i at o unroll [32]`), chosen by an
-  // If chain whose last branch is the unchanged body; or for each of 0 … C when empty, chosen by halves. The copies of a
-  // loop are i.1, i.2 …
+  // `specialize i at o unroll`: below loop o (or at the root: `at root`; or in the first statement where the allocated
+  // buffer o is, which computes it), every loop whose extent equals that of i, min(C, X), gets it as a constant, in one copy
+  // of o's body for each of `values` (`specialize i at o unroll [32]`), chosen by an If chain whose last branch is the
+  // unchanged body; or for each of 0 … C when empty, chosen by halves. The copies of a loop are i.1, i.2 …
   Status specialize(std::string_view loop, std::string_view at, Constant kind, std::vector<int64_t> values = {});
   // `partition o [mod(m, 6)] -> main tail`: `main` runs the first iterations, as many as that size over the kernel's
   // symbols, `tail` the others. Sizes that are the same in all iterations of one of them become constant there, and masks

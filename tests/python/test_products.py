@@ -147,3 +147,21 @@ def test_recurrent_weights_from_inputs(op):
         got = native.run(values)["y"]
         np.testing.assert_array_equal(got, bytecode.run(values)["y"])
         np.testing.assert_allclose(got, plain.run(values)["y"], rtol=0, atol=2e-5, err_msg=f"{steps} steps, batch {batch}")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("op", ["Erf", "Tanh", "Softplus"])
+@pytest.mark.parametrize("inner, columns", [(0, 9), (1, 40), (24, 17), (700, 33)])
+def test_results_that_take_long(op, inner, columns, target):
+    """Beside code that is not optimised, at open and known rows, of one tile and of some heights."""
+    w = np.random.default_rng(1).standard_normal((inner, columns)).astype(np.float32) / 8
+    options = {"target": target} if target else {}
+    for m in ["m", 5, 14, 45]:
+        g = Graph()
+        g(op, g("MatMul", "x", g.constant(w)), name="y")
+        model = g.model([("x", F32, [m, inner])], [("y", F32, None)])
+        exe, plain_code = (pliant.compile(model, opt_level=level, **options) for level in (3, 0))
+        for n in [0, 1, 7, 15, 29, 100] if m == "m" else [m]:
+            x = np.random.default_rng(n).standard_normal((n, inner)).astype(np.float32)
+            expected = plain_code.run({"x": x})["y"]
+            np.testing.assert_allclose(exe.run({"x": x})["y"], expected, rtol=1e-5, atol=1e-5)

@@ -36,6 +36,7 @@
 #include "base/output_file.h"
 #include "base/stop.h"
 #include "codegen/llvm/emitter.h"
+#include "codegen/llvm/outline.h"
 #include "codegen/llvm/spills.h"
 
 namespace pliant::codegen {
@@ -109,9 +110,13 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, int opt_level)
     passes.addPass(llvm::InstCombinePass());
   }
   passes.addPass(llvm::ADCEPass());
-  for (llvm::Function& f : module) {
+  std::vector<llvm::Function*> defined;
+  for (llvm::Function& f : module)
+    if (!f.isDeclaration()) defined.push_back(&f);
+  for (llvm::Function* f : defined) {
     poll_stop();
-    if (!f.isDeclaration()) passes.run(f, functions);
+    passes.run(*f, functions);
+    if (opt_level >= 2) outline_loops(*f);
   }
   poll_stop();
 }

@@ -1,6 +1,7 @@
 // Loops, and the symbols that they and Lets bind. A loop runs at least once when entered: a guard before, the test at the
 // end. Looks at the stop flag stand behind what an iteration or a turn does.
 #include "codegen/llvm/emitter.h"
+#include "codegen/llvm/outline.h"
 
 namespace pliant::codegen {
 
@@ -11,23 +12,26 @@ using loop::Stmt;
 using loop::StmtKind;
 using loop::StmtPtr;
 
-void Emitter::emit_serial_loop(expr::SymbolId var, Value* extent, bool runs_once, const Turn& turn,
-                               const std::function<void()>& body) {
+llvm::Instruction* Emitter::emit_serial_loop(expr::SymbolId var, Value* extent, bool runs_once, const Turn& turn,
+                                             const std::function<void()>& body) {
   if (auto* n = llvm::dyn_cast<llvm::ConstantInt>(extent)) {
-    if (n->getSExtValue() <= 0) return;
-    if (n->isOne()) return bind(var, hoist_->constant(0), body);
+    if (n->isOne()) bind(var, hoist_->constant(0), body);
+    if (n->getSExtValue() <= 1) return nullptr;
     runs_once = true;
   }
   const std::string name = ctx_.info(var).name;
-  auto iterate = [&] { emit_iterations(name, hoist_->constant(0), extent, turn, [&](Value* i) { bind(var, i, body); }); };
+  auto iterate = [&] {
+    return emit_iterations(name, hoist_->constant(0), extent, turn, [&](Value* i) { bind(var, i, body); });
+  };
   if (runs_once) return iterate();
   auto* some = llvm::BasicBlock::Create(llvm_, name + ".some", function_);
   auto* done = llvm::BasicBlock::Create(llvm_, "done", function_);
   b_.CreateCondBr(b_.CreateICmpSGT(extent, hoist_->constant(0)), some, done);
   hoist_->enter(some);
-  iterate();
+  llvm::Instruction* back = iterate();
   b_.CreateBr(done);
   hoist_->leave(done);
+  return back;
 }
 
 // With turns, one loop inside another:
@@ -35,8 +39,8 @@ void Emitter::emit_serial_loop(expr::SymbolId var, Value* extent, bool runs_once
 //   turn:  first = phi(begin, last); last = min(first + turn, end)
 //   loop:  for i in [first, last): the body
 //   next:  when last < end: leave when the flag is set, else turn
-void Emitter::emit_iterations(const std::string& name, Value* begin, Value* end, const Turn& turn,
-                              const std::function<void(Value*)>& body) {
+llvm::Instruction* Emitter::emit_iterations(const std::string& name, Value* begin, Value* end, const Turn& turn,
+                                            const std::function<void(Value*)>& body) {
   const bool in_turns = turn.iterations > 1;
   auto* done = llvm::BasicBlock::Create(llvm_, "done", function_);
   llvm::BasicBlock* next_turn = nullptr;
@@ -72,15 +76,16 @@ void Emitter::emit_iterations(const std::string& name, Value* begin, Value* end,
   }
   Value* next = b_.CreateAdd(i, hoist_->constant(1), "", true, true);
   i->addIncoming(next, b_.GetInsertBlock());
-  b_.CreateCondBr(b_.CreateICmpSLT(next, last), loop, after);
+  llvm::Instruction* back = b_.CreateCondBr(b_.CreateICmpSLT(next, last), loop, after);
   hoist_->leave(after);
-  if (!in_turns) return;
+  if (!in_turns) return back;
   auto* more = llvm::BasicBlock::Create(llvm_, name + ".more", function_);
   b_.CreateCondBr(b_.CreateICmpSLT(last, end), more, done);
   b_.SetInsertPoint(more);
   first->addIncoming(last, more);
   emit_poll(next_turn);
   hoist_->leave(done);
+  return back;
 }
 
 Turn Emitter::turn_of(const Stmt& s) const {
@@ -125,7 +130,9 @@ void Emitter::emit_for(const Stmt& s) {
     return;
   }
   clear_memo();  // the extent may read memory
-  emit_serial_loop(s.var, uniform_dim(s.extent), ctx_.range(s.extent).lo >= 1, turn_of(s), [&] { emit(s.body[0]); });
+  llvm::Instruction* back =
+      emit_serial_loop(s.var, uniform_dim(s.extent), ctx_.range(s.extent).lo >= 1, turn_of(s), [&] { emit(s.body[0]); });
+  if (back && s.for_kind == ForKind::Outline) mark_outlined(*back);
 }
 
 void Emitter::emit_let(const Stmt& s) {

@@ -72,11 +72,12 @@ class Emitter {
   Turn turn_of(const loop::Stmt& s) const;
   llvm::Value* iterations_of(const Turn& turn);
   void emit_vector_for(const loop::Stmt& s);
-  void emit_serial_loop(expr::SymbolId var, llvm::Value* extent, bool runs_once, const Turn& turn,
-                        const std::function<void()>& body);
-  // `for index in [begin, end)`, which is not empty, with a look at the stop flag after each turn.
-  void emit_iterations(const std::string& name, llvm::Value* begin, llvm::Value* end, const Turn& turn,
-                       const std::function<void(llvm::Value* index)>& body);
+  // Gives the branch back to the next iteration; null where there is no loop.
+  llvm::Instruction* emit_serial_loop(expr::SymbolId var, llvm::Value* extent, bool runs_once, const Turn& turn,
+                                      const std::function<void()>& body);
+  // `for index in [begin, end)`, which is not empty, with a look at the stop flag after each turn. Gives the branch back.
+  llvm::Instruction* emit_iterations(const std::string& name, llvm::Value* begin, llvm::Value* end, const Turn& turn,
+                                     const std::function<void(llvm::Value* index)>& body);
   // Leaves the kernel when its run is to end, else goes on to `next`.
   void emit_poll(llvm::BasicBlock* next);
   void emit_if(const loop::Stmt& s);

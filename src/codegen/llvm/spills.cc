@@ -19,7 +19,7 @@ bool SpillHandler::handleDiagnostics(const llvm::DiagnosticInfo& info) {
   const llvm::MachineLoopInfo loops(dominators);
   const llvm::MachineLoop* loop = loops.getLoopFor(header);
   if (!loop || !loop->isInnermost()) return true;
-  Spills found{missed->getFunction().getName().str()};
+  Spills found{missed->getFunction().getName().split('.').first.str()};  // the kernel of an outlined loop
   for (const auto& arg : missed->getArgs()) {
     int64_t* count = arg.Key == "NumSpills" || arg.Key == "NumFoldedSpills"     ? &found.stores
                      : arg.Key == "NumReloads" || arg.Key == "NumFoldedReloads" ? &found.loads

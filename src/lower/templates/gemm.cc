@@ -6,6 +6,7 @@
 // lie in panels is copied.
 #include <algorithm>
 
+#include "loop/walk.h"
 #include "lower/reduction/long_sum.h"
 #include "lower/templates/product.h"
 
@@ -13,7 +14,7 @@ namespace pliant::lower {
 
 namespace {
 
-enum : size_t { Rows, Columns, RowsOfTask, WorkOfTask, PanelsOutside, Block };
+enum : size_t { Rows, Columns, RowsOfTask, WorkOfTask, PanelsOutside, Block, Outlined };
 
 constexpr int64_t kVectorsOfOneRow = 8;
 // In multiply-adds. Fewer in all are one task: one thread needs 1.5 to 2 us for them, and sharing costs 0.5 to 2 us. Of more
@@ -23,6 +24,9 @@ constexpr int64_t kLeastShared = 64 * 1024, kTaskWork = 512 * 1024, kFewestTasks
 constexpr int64_t kFilledWork = 4 << 20;  // of a task that fills its own panel, at the least
 // Sums of up to so many products are left in one piece: no other library divides them.
 constexpr int64_t kWholeProduct = 4096;
+// What the code of results may be, in operations on vectors, where each row of each height has its own. More is one loop
+// over the rows of a tile, from sums in memory.
+constexpr int64_t kMostResults = 1024;
 
 // The load of b, whose last axis runs along the columns; null where there is none.
 Scalar operand_in_panels(const Product& p) {
@@ -54,6 +58,13 @@ int64_t row_bytes(expr::Context& ctx, const Product& p) {
   return std::max<int64_t>(64, elements * 4);
 }
 
+// Of the results of one element.
+int64_t result_cost(const Product& p) {
+  int64_t cost = 0;
+  loop::for_each(p.column()->body[0], [&](const loop::Stmt& s) { cost += s.value ? cost_of(s.value) : 0; });
+  return cost;
+}
+
 std::optional<Space> match(const Work& work, const target::Target& target) {
   const auto p = product_of(work.function);
   if (!p || !operand_in_panels(*p)) return std::nullopt;
@@ -81,12 +92,16 @@ std::optional<Space> match(const Work& work, const target::Target& target) {
     most = std::min(most, p->panel ? std::max(8 * mr, kFilledWork / row_work) : std::max(2 * mr, task_work / row_work));
   }
   const bool turns = p->panel && lies_along_reduction(*p);
+  // Known rows have tiles of two heights.
+  const int64_t result_rows = rows.is_const() ? 2 * mr : mr * (mr + 1) / 2;
+  const bool outlines = result_rows * ((nr + lanes - 1) / lanes) * result_cost(*p) > kMostResults;
   return Space{{"rows of a tile", {mr, mr / 2, mr * 2}},
                {"columns of a panel", {nr, nr / 2, nr * 2}},
                {"rows of a task", {most, most / 2, most * 2}},
                {"products of a task", {whole ? 0 : task_work, task_work / 4, task_work * 4}},
                {"panels outside blocks of rows", {large_b ? 1 : 0, large_b ? 0 : 1}},
-               {"block transposed in registers", {turns ? lanes : 1, 1}}};
+               {"block transposed in registers", {turns ? lanes : 1, 1}},
+               {"results outlined", {outlines ? 1 : 0, outlines ? 0 : 1}}};
 }
 
 // The loops that a schedule has made so far, by their names.
@@ -99,6 +114,7 @@ class GemmSchedule {
     terms_ = loop_names(s, p_.terms);
     copy_ = loop_names(s, p_.copy);
     zeros_ = loop_names(s, p_.axes).back();
+    acc_ = outlined() ? fresh("sum") : p_.acc.name;
   }
 
   Status apply() {
@@ -107,7 +123,8 @@ class GemmSchedule {
     TRY(make_tiles());
     TRY(vectorize());
     TRY(choose_heights());
-    return divide_sums();
+    TRY(divide_sums());
+    return outline_results();
   }
 
  private:
@@ -122,6 +139,16 @@ class GemmSchedule {
   // The loop that follows `loop`, with what stood in it behind its first statement.
   Result<std::string> fission(const std::string& loop) {
     return TRY(added_by(s_, [&] { return s_.fission(loop); }))[0];
+  }
+  bool outlined() const { return point_[Outlined] != 0; }
+  // Of results outlined: whether a loop over the rows of a tile reads the sums in memory.
+  bool computes_results(const loop::StmtPtr& rows) const {
+    bool reads = false;
+    loop::for_each(rows, [&](const loop::Stmt& s) {
+      if (s.value)
+        for (Scalar l : expr::loads_of(s.value)) reads = reads || (outlined() && s_.name_of(l->tensor) == p_.acc.name);
+    });
+    return reads;
   }
   // The outer loops, then those of `inner` that there are.
   Status order(const std::vector<std::string>& inner) {
@@ -237,7 +264,15 @@ class GemmSchedule {
   // The sum of a row, the columns of it inside the reduction.
   Status compute_in_rows() {
     TRY(s_.compute_at(p_.acc.name, row_));
-    adds_ = TRY(fission(zeros_));
+    if (outlined()) {
+      TRY(s_.cache_write(p_.acc.name, zeros_, acc_, loop::Scope::Local));
+      TRY(s_.expand(acc_, zeros_));
+      const std::vector<std::string> added = TRY(added_by(s_, [&] { return s_.fission(zeros_); }));
+      adds_ = added[0];
+      if (added.size() == 2) copies_ = added[1];  // one term is added on the way to memory
+    } else {
+      adds_ = TRY(fission(zeros_));
+    }
     TRY(inside_terms(adds_));
     return p_.panel ? s_.compute_at(p_.panel->name, panel_) : ok();
   }
@@ -249,16 +284,22 @@ class GemmSchedule {
     const std::string row = fresh("r");
     TRY(s_.split_even(row_, height_, tile_, row));
     row_ = row;
-    TRY(s_.expand(p_.acc.name, row));
+    if (outlined()) {
+      TRY(s_.expand(p_.acc.name, row));
+      TRY(s_.bind(p_.acc.name, loop::Scope::Local));
+      TRY(fission(row));
+    }
+    TRY(s_.expand(acc_, row));
     TRY(inside_terms(TRY(fission(row))));
-    return s_.bind(p_.acc.name, loop::Scope::Local);
+    return s_.bind(acc_, loop::Scope::Local);
   }
 
   // Columns beyond the last are computed, for that reads nothing but panels, and never stored.
   Status vectorize() {
     const bool padded = !ctx_.divisible(p_.column()->extent, point_[Columns]);
     TRY(fill_panel(padded));
-    for (const std::string& l : {zeros_, adds_}) {
+    for (const std::string& l : {zeros_, adds_, copies_}) {
+      if (l.empty()) continue;
       if (padded) TRY(s_.pad(l, point_[Columns]));
       TRY(s_.vectorize(l));
     }
@@ -280,11 +321,11 @@ class GemmSchedule {
 
   // Known rows are tiles of one height, or some one row higher than the others; else each height is a variant.
   Status choose_heights() {
-    if (!whole_) return s_.specialize(row_, tile_, schedule::Constant::Unroll);
+    if (!whole_) return s_.specialize(row_, outlined() ? p_.acc.name : tile_, schedule::Constant::Unroll);
     const int64_t tiles = (*whole_ + height_ - 1) / height_, higher = tiles == 0 ? 0 : *whole_ % tiles;
     if (higher != 0) TRY(s_.partition(tile_, ctx_.constant(higher), fresh("ma"), fresh("mc")));
     for (const schedule::LoopInfo& l : s_.loops())
-      if (base_of(l.name) == row_ && l.kind == loop::ForKind::Serial) TRY(s_.unroll(l.name));
+      if (base_of(l.name) == row_ && l.kind == loop::ForKind::Serial && !computes_results(l.loop)) TRY(s_.unroll(l.name));
     return ok();
   }
 
@@ -303,6 +344,14 @@ class GemmSchedule {
     return ok();
   }
 
+  // Their constants would take the registers of the sums.
+  Status outline_results() {
+    if (!outlined()) return ok();
+    for (const schedule::LoopInfo& l : s_.loops())
+      if (base_of(l.name) == row_ && l.kind == loop::ForKind::Serial && computes_results(l.loop)) TRY(s_.outline(l.name));
+    return ok();
+  }
+
   schedule::Schedule& s_;
   expr::Context& ctx_;
   const Point& point_;
@@ -311,6 +360,8 @@ class GemmSchedule {
   std::vector<std::string> copy_, terms_;
   std::string row_, column_, panel_, tile_;
   std::string zeros_, adds_;      // the columns that are set to zero, and those that are added to
+  std::string copies_;            // and the ones whose sums are copied to memory, where results are outlined
+  std::string acc_;               // the sums in registers
   bool few_ = false;              // columns than a panel has
   std::optional<int64_t> whole_;  // rows of a block, where they are known
   int64_t height_ = 0;            // of the highest tile

@@ -1,5 +1,7 @@
 // Loops that are unrolled, run as vector lanes or divided among threads. The meaning stays that of the serial loop, which
 // Parallel and Vector loops must not depend on.
+#include <algorithm>
+
 #include "schedule/dependence.h"
 #include "schedule/primitives/tail.h"
 
@@ -45,6 +47,17 @@ Status Schedule::unroll(std::string_view name) {
                     " is not constant; `mask`, `pad` or `specialize` make it so");
   if (s->for_kind == ForKind::Parallel) return e.refuse("loop " + std::string(name) + " is parallel");
   e.replace(s, with_kind(s, ForKind::Unroll));
+  return e.commit();
+}
+
+Status Schedule::outline(std::string_view name) {
+  Edit e(*this, "outline", name);
+  StmtPtr s = TRY(e.find_serial_loop(name));
+  const auto around = e.enclosing(s);
+  if (std::any_of(around.begin(), around.end(),
+                  [](const StmtPtr& o) { return o->kind == StmtKind::For && o->for_kind == ForKind::Vector; }))
+    return e.refuse("loop " + std::string(name) + " is inside a vector loop");
+  e.replace(s, with_kind(s, ForKind::Outline));
   return e.commit();
 }
 

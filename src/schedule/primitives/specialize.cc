@@ -35,9 +35,14 @@ StmtPtr choose(Dim size, int64_t lo, int64_t hi, const std::function<StmtPtr(int
 
 Status Schedule::specialize(std::string_view name, std::string_view at, Constant mark, std::vector<int64_t> values) {
   Edit e(*this, "specialize", name, "at", at, mark == Constant::Unroll ? "unroll" : "keep", values);
-  StmtPtr target = TRY(e.find_loop(name)), home;
-  if (at != "root") home = TRY(e.find_loop(at));
-  StmtPtr body = home ? home->body[0] : e.function.body;
+  StmtPtr target = TRY(e.find_loop(name)), body = e.function.body;
+  if (at != "root" && !has_loop(at) && has_buffer(at)) {
+    const StmtPtr alloc = e.alloc_of(TRY(e.find_buffer(at)).id);
+    if (!alloc) return e.refuse("%" + std::string(at) + " is not an allocated buffer");
+    body = statements_of(alloc->body[0]).front();
+  } else if (at != "root") {
+    body = TRY(e.find_loop(at))->body[0];
+  }
   auto was = e.padded.find(target->var);
   Dim size = target->extent.is_const() && was != e.padded.end() ? was->second : target->extent;
   auto tail = tail_of(size, e.ctx);
@@ -86,10 +91,10 @@ Status Schedule::specialize(std::string_view name, std::string_view at, Constant
     for (size_t k = values.size(); k-- > 0;)
       chain = loop::make_if(expr::equal(size, e.ctx.constant(values[k])), branches[k], chain);
   }
-  if (home) {
-    e.replace(home, loop::with_body(home, {chain}));
-  } else {
+  if (body == e.function.body) {
     e.set_body(chain);
+  } else {
+    e.replace(body, chain);
   }
   return e.commit();
 }

@@ -5,14 +5,16 @@
 namespace pliant::schedule {
 namespace {
 
-// for v0 in size[0] { for v1 … { body(v) } }
+// for v0 in size[0] { for v1 … { body(v) } }, without the loops of one iteration.
 StmtPtr nest_over(Edit& e, const std::string& name, const std::vector<Dim>& size,
                   const std::function<StmtPtr(const std::vector<Dim>&)>& body) {
   std::vector<Dim> index;
   for (size_t k = 0; k < size.size(); ++k)
-    index.push_back(e.derived_index(name + std::to_string(k), size[k], highest_index(size[k], e.ctx)));
+    index.push_back(size[k].is_const(1) ? e.ctx.constant(0)
+                                        : e.derived_index(name + std::to_string(k), size[k], highest_index(size[k], e.ctx)));
   StmtPtr s = body(index);
-  for (size_t k = size.size(); k-- > 0;) s = make_for(index[k], size[k], ForKind::Serial, s);
+  for (size_t k = size.size(); k-- > 0;)
+    if (!size[k].is_const(1)) s = make_for(index[k], size[k], ForKind::Serial, s);
   return s;
 }
 
