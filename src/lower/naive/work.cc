@@ -21,10 +21,10 @@ namespace {
 class NaiveBuilder {
  public:
   NaiveBuilder(const Problem& p, const StageList& list, const std::vector<const Stage*>& stages,
-               const Temporaries& temporaries, std::string name)
+               const Temporaries& temporaries, std::string name, ParamShape params = ParamShape::OfTensor)
       : ctx_(p.ctx),
         temporaries_(temporaries),
-        builder_(ctx_, std::move(name), p.loc, ParamShape::OfTensor),
+        builder_(ctx_, std::move(name), p.loc, params),
         signature_(p, list, builder_, temporaries) {
     for (const Stage* s : stages) own_.insert(s->tensor->id);
   }
@@ -42,7 +42,10 @@ class NaiveBuilder {
     add_memory(s);
     switch (s.tensor->kind) {
       case te::Kind::Map: return add_map(s, s.body);
-      case te::Kind::Reduce: return is_arg(s.tensor->combiner) ? add_arg(s) : add_reduction(s);
+      case te::Kind::Reduce:
+        return add_reduction(s, {{}, s.body}, LoopRole::Reduction, [&](Scalar result) {
+          return loop::make_store(s.tensor->id, index_of(s.tensor->index), result);
+        });
       case te::Kind::Scan: return add_scan(s);
       case te::Kind::Scatter: add_map(s, s.base); return add_updates(s);
       case te::Kind::Input: break;
@@ -57,20 +60,23 @@ class NaiveBuilder {
         nest(t.reduce_index, t.reduce_extent, LoopRole::Ordered, loop::make_store(t.id, s.target, s.body, kind)));
   }
 
-  void add_reduction_with(const Stage& s, const Epilogue& e) {
-    leaves_out_ = true;
-    add_stage(s);
+  void add_reduction_with(const Stage& s, const Epilogue& e, const MergedForm& merged) {
     const te::TensorDef& t = *s.tensor;
-    for (size_t k = 0; k < e.outputs.size(); ++k) {
-      if (e.outputs[k]->id == t.id) continue;
-      read(e.values[k]);
-      signature_.add_write(e.outputs[k]);
-      const std::vector<SymbolId> vars = fresh_vars(t.shape);
-      const expr::DimMap map = index_map(t, index_of(vars), {});
-      std::vector<Dim> at = e.index[k];
-      for (Dim& d : at) d = expr::substitute(d, map);
-      nests_.push_back(spatial(vars, t.shape, loop::make_store(e.outputs[k]->id, at, expr::substitute(e.values[k], map))));
-    }
+    for (const auto& [id, value] : merged.packed) signature_.add_constant(id, "packed", value);
+    if (merged.tile) own_.insert(*merged.tile);
+    read(s.body);
+    for (Scalar v : e.values) read(v);
+    for (Scalar r : merged.reads) read(r);
+    for (const te::Tensor& o : e.outputs) signature_.add_write(o);
+    add_reduction(s, split_guard(ctx_, s.body, t.combiner, t.accumulate), merged.role, [&](Scalar result) {
+      std::vector<loop::StmtPtr> stores;
+      for (size_t k = 0; k < e.outputs.size(); ++k) {
+        const Scalar value = expr::substitute(e.values[k], {}, [&](Scalar l) { return l->tensor == t.id ? result : l; });
+        stores.push_back(loop::make_store(e.outputs[k]->id, e.index[k], value));
+      }
+      const loop::StmtPtr all = loop::make_block(std::move(stores));
+      return merged.stored ? loop::make_if(merged.stored, all) : all;
+    });
   }
 
   // What the stage reads and writes.
@@ -127,29 +133,23 @@ class NaiveBuilder {
     nests_.push_back(spatial(t.index, t.shape, loop::make_store(t.id, index_of(t.index), value)));
   }
 
-  void add_reduction(const Stage& s) {
+  // A reduction in registers; `store` is what is done with each result.
+  using Store = std::function<loop::StmtPtr(Scalar result)>;
+  void add_reduction(const Stage& s, const Guarded& g, LoopRole role, const Store& store) {
     const te::TensorDef& t = *s.tensor;
-    const std::vector<Dim> at = index_of(t.index);
-    expr::TensorId sum = t.id;
-    if (t.accumulate != t.dtype) {
-      sum = ctx_.fresh_tensor();
-      add_scratch(sum, t.name + "_sum", t.accumulate, t.shape);
-    }
-    const Guarded g = leaves_out_ ? split_guard(ctx_, s.body, t.combiner, t.accumulate) : Guarded{{}, s.body};
-    loop::StmtPtr term = loop::make_store(sum, at, expr::make_cast(t.accumulate, g.body), store_kind_of(t.combiner));
-    if (g.guard) term = loop::make_if(g.guard, term);
-    term = nest(t.reduce_index, t.reduce_extent, LoopRole::Reduction, std::move(term));
-    loop::StmtPtr begin = loop::make_store(sum, at, identity_of(ctx_, t.combiner, t.accumulate));
-    nests_.push_back(spatial(t.index, t.shape, loop::make_block({begin, term})));
-    if (sum == t.id) return;
-    const std::vector<SymbolId> vars = fresh_vars(t.shape);
-    const std::vector<Dim> rounded = index_of(vars);
-    Scalar value = finish_value(t, expr::make_load(ctx_, sum, t.accumulate, rounded));
-    nests_.push_back(spatial(vars, t.shape, loop::make_store(t.id, rounded, value)));
+    if (is_arg(t.combiner)) return add_arg(s, store);
+    const loop::Buffer total = make_local(ctx_, "total", t.accumulate, 1);
+    const Dim zero = ctx_.constant(0);
+    loop::StmtPtr add = loop::make_store(total.id, {zero}, expr::make_cast(t.accumulate, g.body), store_kind_of(t.combiner));
+    if (g.guard) add = loop::make_if(g.guard, add);
+    add = nest(t.reduce_index, t.reduce_extent, role, std::move(add));
+    const loop::StmtPtr put = store(finish_value(t, expr::make_load(ctx_, total.id, t.accumulate, {zero})));
+    const Scalar start = identity_of(ctx_, t.combiner, t.accumulate);
+    nests_.push_back(spatial(t.index, t.shape, running(total, start, loop::make_block({add, put}), zero)));
   }
 
   // The position of the best value, found one after the other.
-  void add_arg(const Stage& s) {
+  void add_arg(const Stage& s, const Store& store) {
     using te::Combiner;
     const te::TensorDef& t = *s.tensor;
     const schedule::ArgOrder order{t.combiner == Combiner::ArgMax || t.combiner == Combiner::ArgMaxLast,
@@ -164,8 +164,7 @@ class NaiveBuilder {
                                            loop::make_store(best.id, at, expr::make_select(taken, s.body, old))});
     loop::StmtPtr st = loop::make_block({loop::make_store(best.id, at, identity_of(ctx_, t.combiner, type)),
                                          loop::make_store(pos.id, at, expr::make_const_int(ctx_, DType::I64, 0)),
-                                         nest(t.reduce_index, t.reduce_extent, LoopRole::Reduction, keep),
-                                         loop::make_store(t.id, index_of(t.index), place)});
+                                         nest(t.reduce_index, t.reduce_extent, LoopRole::Reduction, keep), store(place)});
     nests_.push_back(spatial(t.index, t.shape, loop::make_allocs({best, pos}, st)));
   }
 
@@ -193,7 +192,6 @@ class NaiveBuilder {
   const Temporaries& temporaries_;
   KernelBuilder builder_;
   Signature signature_;
-  bool leaves_out_ = false;  // terms of a reduction, by conditions
   std::set<expr::TensorId> own_;
   std::map<SymbolId, LoopRole> loops_;
   std::vector<loop::Buffer> scratch_;
@@ -210,9 +208,9 @@ Work make_work(const Problem& p, const StageList& list, const std::vector<const 
 }
 
 Work make_work(const Problem& p, const StageList& list, const Stage& reduction, const Epilogue& e,
-               const Temporaries& temporaries, std::string name) {
-  NaiveBuilder b(p, list, {&reduction}, temporaries, std::move(name));
-  b.add_reduction_with(reduction, e);
+               const Temporaries& temporaries, std::string name, const MergedForm* merged) {
+  NaiveBuilder b(p, list, {&reduction}, temporaries, std::move(name), merged ? ParamShape::Flat : ParamShape::OfTensor);
+  b.add_reduction_with(reduction, e, merged ? *merged : MergedForm());
   return b.finish();
 }
 

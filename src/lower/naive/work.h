@@ -1,7 +1,6 @@
 // What a schedule starts from: stages as a loop function that does nothing clever. Buffers have the axes of their tensors,
 // loops are serial and in the order of the tensors' axes, and each stage is a nest of its own; the rest is intermediates in
-// scratch memory. A reduction updates its result where that has the type of the running value, else an intermediate of that
-// type, which a second nest rounds.
+// scratch memory. Running values of reductions and scans are registers.
 #pragma once
 #include <functional>
 #include <map>
@@ -35,9 +34,17 @@ struct Work {
 // Some of the stages of `list`, in order. What they read of others, and those of them that `temporaries` names, are params.
 Work make_work(const Problem& p, const StageList& list, const std::vector<const Stage*>& stages,
                const Temporaries& temporaries, std::string name);
-// One reduction, without the terms that its guard leaves out, then what follows from its results, over its axes too.
+// Of a reduction whose axes were merged. Params are flat; the caller gives outputs the axes of their index.
+struct MergedForm {
+  std::vector<std::pair<expr::TensorId, graph::ConstantPtr>> packed{};  // constants that are params of their own
+  std::optional<expr::TensorId> tile{};                                 // memory of a task, which the caller adds
+  std::vector<Scalar> reads{};                                          // what it is filled with
+  Scalar stored{};                                                      // where results are stored, if not everywhere
+  LoopRole role = LoopRole::Reduction;                                  // of the reduction's loops
+};
+// One reduction, without the terms that its guard leaves out, with what follows from each of its results behind it.
 Work make_work(const Problem& p, const StageList& list, const Stage& reduction, const Epilogue& e,
-               const Temporaries& temporaries, std::string name);
+               const Temporaries& temporaries, std::string name, const MergedForm* merged = nullptr);
 // One check of the node, whose message has the location `loc`.
 Work make_check_work(const Problem& p, const ops::DataCheck& check, const LocPtr& loc);
 // The updates of a scatter, without its base.

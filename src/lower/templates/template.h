@@ -36,6 +36,11 @@ extern const Template kRows;
 
 // Reductions whose lanes lie along the output. (window.cc)
 extern const Template kWindow;
+// The columns and rows of an output that are a task's at most, if there are not many more.
+constexpr int64_t kColumnsOfTask = 1024, kRowsOfTask = 64;
+bool has_parts(expr::Context& ctx, Dim extent, int64_t size);
+// Divides a nest into tasks, each of some columns of at most so many rows; with 0, of one. (outputs.cc)
+Status divide_outputs(schedule::Schedule& s, int64_t rows);
 
 // Scans: running reductions. (scan.cc)
 extern const Template kScan;

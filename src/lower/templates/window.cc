@@ -281,7 +281,12 @@ class WindowSchedule {
   std::vector<std::string> stores_;
 };
 
-Status apply(schedule::Schedule& s, const Point& point) { return WindowSchedule(s, point).apply(); }
+Status apply(schedule::Schedule& s, const Point& point) {
+  // Tasks that have a tile of what they read are made already.
+  const std::vector<loop::StmtPtr> nest = perfect_nest(s.function().body);
+  if (!nest.empty() && nest.back() == windows_of(s.function())->column) TRY(divide_outputs(s, kRowsOfTask));
+  return WindowSchedule(s, point).apply();
+}
 
 }  // namespace
 
