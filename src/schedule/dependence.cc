@@ -138,8 +138,9 @@ bool forces(Dim x, Dim y, SymbolId var, const Extents& vary, expr::Context& ctx)
 // The same where `var` is the outer loop of tiles, which do not overlap.
 bool forces_tile(Dim x, Dim y, SymbolId var, const Extents& vary, const Edit& e) {
   auto rest_of = [&](Dim d, const LoopTile& t) -> std::optional<std::pair<Dim, Dim>> {
+    if (!t.one_outer || t.outer != var) return std::nullopt;
     auto c = expr::coefficient_of(d, t.inner);
-    if (!t.one_outer || t.outer != var || !c || c->is_const(0) || uses_any(*c, vary)) return std::nullopt;
+    if (!c || c->is_const(0) || uses_any(*c, vary)) return std::nullopt;
     Dim rest = d - *c * (t.start + e.ctx.symbol_dim(t.inner));
     if (expr::uses_symbol(rest, var)) return std::nullopt;
     return std::pair{*c, rest};

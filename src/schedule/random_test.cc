@@ -16,9 +16,9 @@ class Generator {
  public:
   explicit Generator(uint64_t seed) : random_(seed) {
     const Plan plans[] = {Plan::Tile, Plan::Lanes,  Plan::Dots,    Plan::Turn, Plan::Stencil,
-                          Plan::Rows, Plan::Search, Plan::Running, Plan::Taps};
+                          Plan::Rows, Plan::Search, Plan::Running, Plan::Taps, Plan::Sums};
     const int64_t plan = pick(0, 17);
-    plan_ = plan < 9 ? plans[plan] : Plan::Free;
+    plan_ = plan < 10 ? plans[plan] : Plan::Free;
   }
   int64_t pick(int64_t lo, int64_t hi) { return std::uniform_int_distribution<int64_t>(lo, hi)(random_); }
   template <class T>
@@ -37,6 +37,7 @@ class Generator {
     if (plan_ == Plan::Search) return search();
     if (plan_ == Plan::Running) return running();
     if (plan_ == Plan::Taps) return taps();
+    if (plan_ == Plan::Sums) return sums();
     switch (pick(0, 11)) {
       case 11: return taps();
       case 8: return rows();
@@ -112,6 +113,7 @@ class Generator {
               "partition_widths io unroll" + back};
     }
     std::string r = std::to_string(pick(1, 5)), c = std::to_string(pick(1, 9));
+    if (plan_ == Plan::Sums) return pick(0, 1) ? sums_in_memory(r, c) : sums_in_registers(r, c);
     return {pick(0, 1) ? "split i " + r + " -> io ii" : "split_blocks i " + std::to_string(2 * pick(1, 5)) + " 2 -> io ii",
             "split j " + c + " -> jo ji",
             pick(0, 1) ? "reorder io jo ii ji" : "reorder jo io ii ji",
@@ -130,6 +132,60 @@ class Generator {
   }
 
  private:
+  std::vector<std::string> sums_in_memory(const std::string& r, const std::string& c) {
+    return {"split z " + std::to_string(pick(3, 12)) + " -> nb cc",
+            "split_even u " + r + " -> mt r",
+            "reorder nb mt r cc",
+            "let cc at mt -> cf cn",
+            "compute_at acc at r",
+            "fission j",
+            "expand acc at r",
+            "fission r",
+            "vectorize j 4 -> v l t whole",
+            "specialize r.1 at r.1 unroll",
+            "reorder p j.1 r.1",
+            "split p 3 -> ko q",
+            "partition ko -> km kr",
+            "reorder km j.1 q r.1",
+            "carry acc at km " + std::to_string(pick(3, 12)) + " -> long shared",
+            "vectorize long.v.1 4 -> v1 l1 t1 whole",
+            "vectorize j.1 " + c + " -> v2 l2 t2 whole",
+            "vectorize cc 4 -> v3 l3 t3"};
+  }
+  std::vector<std::string> sums_in_registers(const std::string& r, const std::string& c) {
+    const std::string parts = one_of<std::string>({"2", "4", "8"});
+    return {"split z " + c + " -> cv cc",
+            "split_even u " + r + " -> mt r",
+            "reorder cv mt r cc",
+            "compute_at acc at r",
+            "rfactor p " + parts + " at p -> part local",
+            "fission j",
+            "expand acc at r",
+            "fission r",
+            "bind acc local",
+            "expand part at j.1",
+            "expand part at r.1",
+            "fission j.1",
+            "fission r.1",
+            "reorder p j.2 r.3",
+            "pad j.2 " + c + " last",
+            "pad j " + c,
+            "pad j.1 " + c,
+            "pad j.3 " + c,
+            "fold j.3 part.out " + one_of<std::string>({"2", "4"}) + " -> folded",
+            "vectorize p " + parts + " -> ko kl kt",
+            "specialize r at mt unroll",
+            "carry part at ko " + std::to_string(pick(1, 4)) + " -> long shared",
+            "partition cv -> cw ct"};
+  }
+  // Sums of products, and what follows from them.
+  std::string sums() {
+    const std::string m = size("m"), n = size("n"), k = size("k");
+    return "kernel sums(%a: f32[" + m + ", " + k + "], %b: f32[" + n + ", " + k + "], %y: f32[" + m + ", " + n +
+           "] out) { scratch %acc: f32[" + m + ", " + n + "] { for i in " + m + " { for j in " + n +
+           " { %acc[i, j] = 0f32 for p in " + k + " { %acc[i, j] += %a[i, p] * %b[j, p] } } } for u in " + m +
+           " { for z in " + n + " { %y[u, z] = %acc[u, z] + 1f32 } } } }";
+  }
   std::string matmul(bool init, bool swap) {
     std::string m = size("m"), n = size("n"), k = size("k");
     bool relu = pick(0, 1);
@@ -288,7 +344,7 @@ class Generator {
   }
 
   std::string fresh() { return "v" + std::to_string(next_++); }
-  enum class Plan : uint8_t { Tile, Lanes, Dots, Turn, Stencil, Rows, Search, Running, Taps, Free } plan_ = Plan::Free;
+  enum class Plan : uint8_t { Tile, Lanes, Dots, Turn, Stencil, Rows, Search, Running, Taps, Sums, Free } plan_ = Plan::Free;
   std::string instruction_ = "fma_f32";
   std::mt19937_64 random_;
   int next_ = 0;
@@ -306,7 +362,7 @@ std::string Generator::step(const Schedule& s) {
   std::string l = one_of(loops), other = one_of(loops), factor = std::to_string(pick(1, 9));
   std::string scope = pick(0, 1) ? "local" : "scratch", b = one_of(buffers);
   if (!allocated.empty() && pick(0, 3) == 0) b = one_of(allocated);
-  switch (pick(0, 39)) {
+  switch (pick(0, 40)) {
     case 0:
     case 1: return "split " + l + " " + factor + " -> " + fresh() + " " + fresh();
     case 2:
@@ -343,13 +399,13 @@ std::string Generator::step(const Schedule& s) {
       if (pick(0, 2) == 0) return "vectorize " + l;
       if (pick(0, 1)) return "vectorize " + l + " " + factor + " -> " + fresh() + " " + fresh() + " " + fresh();
       return "vectorize " + l + one_of<std::string>({" 2", " 4", " 8"}) + " -> " + fresh() + " " + fresh() + " " + fresh() +
-             " halving";
+             one_of<std::string>({" halving", " whole"});
     case 13: return "parallel " + l;
     case 14: return "mask " + l;
     case 15:
     case 17: return "pad " + l;
     case 16:
-      return "specialize " + l + " at " + one_of<std::string>({other, b, "root"}) + (pick(0, 1) ? " unroll" : " keep") +
+      return "specialize " + l + " at " + one_of<std::string>({other, b, l, "root"}) + (pick(0, 1) ? " unroll" : " keep") +
              (pick(0, 1) ? "" : " [1, 2]");
     case 18:
       return "cache_write " + b + " at " + (pick(0, 5) ? l : "root") + " -> q" + std::to_string(pick(0, 2)) + " " + scope;
@@ -360,7 +416,8 @@ std::string Generator::step(const Schedule& s) {
     case 21:
       if (!allocated.empty()) b = one_of(allocated);
       return pick(0, 1) ? "inline " + b : "bind " + b + " " + scope;
-    case 23: return "branch " + l;
+    case 23:
+    case 40: return "branch " + l;
     case 24:
     case 25: return "let " + l + " at " + (pick(0, 2) ? l : other) + " -> " + fresh() + " " + fresh();
     case 26:
@@ -473,7 +530,8 @@ TEST(ScheduleRandom, LegalTracesKeepTheMeaning) {
         "unroll",       "vectorize",  "parallel", "mask",     "pad",          "specialize",       "partition", "cache_write",
         "cache_read",   "repack",     "inline",   "bind",     "compute_at",   "tensorize",        "branch",    "let",
         "split_blocks", "transpose",  "expand",   "carry",    "narrow",       "rfactor_arg",      "version",   "scan",
-        "cut",          "clip",       "interior", "unswitch", "split_widths", "partition_widths", "in_place",  "outline"})
+        "cut",          "clip",       "interior", "unswitch", "split_widths", "partition_widths", "in_place",  "outline",
+        "fold"})
     EXPECT_GT(applied[primitive], 0) << primitive;
   for (auto& [name, count] : applied) RecordProperty(name, count);
 }

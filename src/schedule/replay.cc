@@ -63,6 +63,7 @@ class Words {
     if (!lex_.accept(w)) fail(std::string("`") + w + "`");
   }
   bool accept(const char* w) { return lex_.accept(w); }
+  bool is(const char* w) { return lex_.is(w); }
   bool has_more() const { return !fault_ && lex_.peek().kind != TokenKind::End; }
   Scope scope() {
     if (lex_.accept("local")) return Scope::Local;
@@ -148,7 +149,7 @@ Status apply_vectorize(Schedule& s, Words& w) {
   auto lanes = w.integer();
   w.arrow();
   auto v = w.name(), i = w.name(), t = w.name();
-  const Rest rest = w.accept("halving") ? Rest::Halving : Rest::Masked;
+  const Rest rest = w.accept("halving") ? Rest::Halving : w.accept("whole") ? Rest::Whole : Rest::Masked;
   return after(w, [&] { return s.vectorize(l, lanes, v, i, t, rest); });
 }
 Status apply_carry(Schedule& s, Words& w) {
@@ -178,6 +179,14 @@ Status apply_specialize(Schedule& s, Words& w) {
   if (mark == Constant::Keep) w.word("keep");
   auto values = w.integers();
   return after(w, [&] { return s.specialize(l, at, mark, values); });
+}
+Status apply_partition(Schedule& s, Words& w) {
+  auto l = w.name();
+  std::optional<Dim> count;
+  if (!w.is("-")) count = w.size(s.ctx());
+  w.arrow();
+  auto main = w.name(), tail = w.name();
+  return after(w, [&] { return count ? s.partition(l, *count, main, tail) : s.partition(l, main, tail); });
 }
 Status apply_partition_widths(Schedule& s, Words& w) {
   auto l = w.name();
@@ -209,6 +218,7 @@ constexpr Verb kVerbs[] = {
     {"rfactor", apply<&Schedule::rfactor, Name, Integer, At, Name, Arrow, Name, MemoryScope>},
     {"rfactor_arg", apply<&Schedule::rfactor_arg, Name, Integer, Arrow, Name>},
     {"scan", apply<&Schedule::scan, Name, Integer>},
+    {"fold", apply<&Schedule::fold, Name, Name, Integer, Arrow, Name>},
     {"carry", apply_carry},
     {"unroll", apply<&Schedule::unroll, Name>},
     {"outline", apply<&Schedule::outline, Name>},
@@ -218,7 +228,7 @@ constexpr Verb kVerbs[] = {
     {"mask", apply<&Schedule::mask, Name>},
     {"pad", apply_pad},
     {"specialize", apply_specialize},
-    {"partition", apply<&Schedule::partition, Name, Size, Arrow, Name, Name>},
+    {"partition", apply_partition},
     {"cache_write", apply<&Schedule::cache_write, Name, At, Name, Arrow, Name, MemoryScope>},
     {"cache_read", apply<&Schedule::cache_read, Name, At, Name, Arrow, Name, MemoryScope, Integers>},
     {"repack", apply<&Schedule::repack, Name, Integer, Integer, Integers, Arrow, Name>},

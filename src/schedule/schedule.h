@@ -60,9 +60,10 @@ struct LoopTile {
   SymbolId outer, inner;
   Dim start;
   bool one_outer;  // `start` follows from loop `outer` alone, else from others too
-  // Of tiles of several widths: those, and what they divide.
+  // What they divide, where that is known; and the widths that they may have, if several.
   Dim extent{};
   std::vector<int64_t> widths{};
+  int64_t least = 1;  // iterations that each has
 };
 
 // A param whose layout `repack` changed: dim `dim` cut by `factor`, then the dims in this order.
@@ -72,9 +73,10 @@ struct Repack {
   std::vector<int64_t> order;
 };
 
-// The last iterations of a vector loop, fewer than there are lanes: one vector behind a mask, or ever smaller vectors, each
-// where it is needed, which targets without masked memory of small elements take apart less.
-enum class Rest : uint8_t { Masked, Halving };
+// The last iterations of a vector loop, fewer than there are lanes: one vector behind a mask; ever smaller vectors, each
+// where it is needed, which targets without masked memory of small elements take apart less; or one whole vector, whose
+// further lanes touch only unused elements of local or scratch tiles, which grow where they need to.
+enum class Rest : uint8_t { Masked, Halving, Whole };
 
 // What the iterations do that `pad` adds: the same as the others, on elements that exist; assign zero; or what the last one
 // does.
@@ -155,10 +157,14 @@ class Schedule {
   // `rfactor_arg k 8 -> t`: loop k, which keeps the best of the values that it sees and its position (schedule/arg_order.h),
   // keeps 8 of them in turns, which are compared after it.
   Status rfactor_arg(std::string_view loop, int64_t lanes, std::string_view name);
+  // `fold j l 16 -> t`: loop j holds just loop l, in which the parts l of a sum j are added to it. The parts of all sums are
+  // added by halves, in vectors of up to 16.
+  Status fold(std::string_view outer, std::string_view inner, int64_t lanes, std::string_view name);
   // `carry acc at k 256 -> t`: loop k, which does nothing but add to the f32 or f64 elements of acc and store what follows
   // from the sums so far, runs in blocks, so that each element takes at most 256 terms before it is added to a total of f64
   // in t and starts again. Where it is not known that there are more terms, the loop as it was runs for fewer; with `shared`
-  // behind it, short sums run in the same loop and have no total, and nothing but sums happens there.
+  // behind it, short sums run in the same loop and have no total, and nothing but sums happens there; what follows loop k
+  // and only adds to acc, at most a block, is part of the last block.
   Status carry(std::string_view buffer, std::string_view at, int64_t block, std::string_view name,
                Short how = Short::Copied);
 
@@ -198,8 +204,9 @@ class Schedule {
   // Masks first when the extent is min(constant, …).
   Status vectorize(std::string_view loop);
   // `vectorize i 8 -> v l t`: whole vectors of 8 lanes l in a loop v, then the rest as one masked vector of lanes t; with
-  // `halving` behind it as vectors of 4 lanes t, 2 lanes t.1 and one lane t.2, where there are 8. Loops that have no
-  // iteration are not made, and a rest that is known is one vector in any case.
+  // `halving` behind it as vectors of 4 lanes t, 2 lanes t.1 and one lane t.2, where there are 8; with `whole` it is the
+  // last iteration of v, or, where the lanes add what may not exist beyond the last iteration, a vector that adds 0 there.
+  // Loops that have no iteration are not made, and a rest that is known is one vector in any case.
   Status vectorize(std::string_view loop, int64_t lanes, std::string_view outer, std::string_view lane,
                    std::string_view tail, Rest rest = Rest::Masked);
   Status parallel(std::string_view loop);
@@ -219,14 +226,17 @@ class Schedule {
   Status pad(std::string_view loop);
   Status pad(std::string_view loop, int64_t width, Beyond beyond = Beyond::Same);
   // `specialize i at o unroll`: below loop o (or at the root: `at root`; or in the first statement where the allocated
-  // buffer o is, which computes it), every loop whose extent equals that of i, min(C, X), gets it as a constant, in one copy
-  // of o's body for each of `values` (`specialize i at o unroll [32]`), chosen by an If chain whose last branch is the
-  // unchanged body; or for each of 0 … C when empty, chosen by halves. The copies of a loop are i.1, i.2 …
+  // buffer o is, which computes it; or loop i itself: `at i`), every loop whose extent equals that of i, min(C, X), gets it
+  // as a constant, in one copy of o's body for each of `values` (`specialize i at o unroll [32]`), chosen by an If chain
+  // whose last branch is the unchanged body; or for each from the least that it can have to C when empty, chosen by halves.
+  // The copies of a loop are i.1, i.2 …
   Status specialize(std::string_view loop, std::string_view at, Constant kind, std::vector<int64_t> values = {});
   // `partition o [mod(m, 6)] -> main tail`: `main` runs the first iterations, as many as that size over the kernel's
   // symbols, `tail` the others. Sizes that are the same in all iterations of one of them become constant there, and masks
   // that always hold go: with [floordiv(n, 16)] tiles of 16 of n, `main` runs the full ones.
   Status partition(std::string_view loop, Dim count, std::string_view main, std::string_view tail);
+  // `partition o -> main tail`: loop o is over tiles of a split, of which `main` runs those that are full.
+  Status partition(std::string_view loop, std::string_view main, std::string_view tail);
 
   // ---- buffers
 

@@ -192,11 +192,20 @@ Status lower_product(const Problem& p, const StageList& list, const Stage& s, co
   f.a = nest.scalars[0];
   f.b = nest.scalars[1];
   // Few rows or many: where the sizes do not tell, the run does.
-  const Dim most = most_skinny_rows(ctx, p.target, f), rows = f.row.extent;
-  const bool has_few = !rows.is_const(0) && !ctx.proves_less(most, rows) && fits_skinny_gemm(ctx, f);
-  if (has_few) out.kernels.push_back(TRY(lower_skinny_gemm(p, local, *s.tensor, e.outputs, f, temporaries)));
-  if (has_few && ctx.proves_less_equal(rows, most)) return ok();
-  const Dim least = has_few ? most + 1 : ctx.constant(0);
+  const Dim rows = f.row.extent;
+  Dim least = ctx.constant(0);
+  if (!rows.is_const(0) && fits_skinny_gemm(ctx, f)) {
+    least = ctx.constant(1);
+    for (const Dim most : rows_of_versions(ctx, p.target, f)) {
+      // Rows that are a multiple of more are never so few.
+      const bool never = most.is_const() && ctx.divisible(rows, most.const_value() + 1);
+      if (!never && !ctx.proves_less(most, rows) && !ctx.proves_less(rows, least))
+        out.kernels.push_back(
+            TRY(lower_gemm(p, local, *s.tensor, e.outputs, f, Operand::InPlace, least, temporaries, most)));
+      least = most + 1;
+    }
+    if (ctx.proves_less(rows, least)) return ok();
+  }
   out.kernels.push_back(TRY(can_block(ctx, f)
                                 ? lower_blocked(p, local, *s.tensor, e.outputs, f, least, temporaries)
                                 : lower_gemm(p, local, *s.tensor, e.outputs, f, Operand::Panel, least, temporaries)));

@@ -52,9 +52,10 @@ void add_params(Signature& signature, const Factors& f, const std::vector<te::Te
 
 // How b is read in the inner loop.
 enum class Operand : uint8_t {
-  Packed,  // a constant, laid out at compile time as [outer loops that b uses][panel][k][column], zero-padded
-  Direct,  // contiguous along the columns in memory, with room for whole panels up to kWidestPanel
-  Panel,   // gathered at run time into a scratch panel [k][column]
+  Packed,   // a constant, laid out at compile time as [outer loops that b uses][panel][k][column], zero-padded
+  Direct,   // contiguous along the columns in memory, with room for whole panels up to kWidestPanel
+  Panel,    // gathered at run time into a scratch panel [k][column]
+  InPlace,  // read where it lies, for few rows
 };
 // Lays out a constant operand. `outer` are the outer loops that b uses.
 Result<graph::ConstantPtr> pack_constant(const Problem& p, Scalar b, const std::vector<Loop>& outer, Loop col,

@@ -29,24 +29,24 @@ Scalar with_casts(Scalar original, Scalar stored) {
 class GemmWork {
  public:
   GemmWork(const Problem& p, const StageList& list, const te::TensorDef& sum, const std::vector<te::Tensor>& outputs,
-           const Factors& f, const Temporaries& temporaries)
+           const Factors& f, Dim least_rows, Dim most_rows, const Temporaries& temporaries)
       : p_(p),
         ctx_(p.ctx),
         sum_(sum),
         outputs_(outputs),
         f_(f),
-        builder_(ctx_, p.name, p.loc),
+        builder_(ctx_, most_rows ? p.name + "_few" : p.name, p.loc),
         signature_(p, list, builder_, temporaries) {
     spatial_ = f.outer;
-    spatial_.push_back(f.row);
+    spatial_.push_back({f.row.var, known_rows(f.row.extent, least_rows, most_rows)});
     spatial_.push_back(f.col);
   }
 
   Work make(Operand operand) {
     const Scalar source = operand == Operand::Panel ? f_.b : f_.a;
-    take_operand(operand);
+    if (operand != Operand::InPlace) take_operand(operand);
     Factors reads = f_;
-    reads.b = operand == Operand::Direct ? f_.b : source;
+    reads.b = operand == Operand::Panel || operand == Operand::Packed ? source : f_.b;
     add_params(signature_, reads, outputs_);
     sums();
     loop::StmtPtr body = nests_.back();
@@ -61,6 +61,11 @@ class GemmWork {
   }
 
  private:
+  // The number of rows, which the predicate of the kernel bounds: between constants that say so.
+  Dim known_rows(Dim rows, Dim least, Dim most) const {
+    const auto highest = most ? const_upper(ctx_, most) : std::nullopt;
+    return highest ? max(ctx_.constant(ctx_.range(least).lo), min(ctx_.constant(*highest), rows)) : rows;
+  }
   std::vector<Loop> fresh(const std::vector<Loop>& loops) {
     std::vector<Loop> out;
     for (const Loop& l : loops) out.push_back({*ctx_.index_symbol(ctx_.info(l.var).name, l.extent).as_symbol(), l.extent});
@@ -151,7 +156,11 @@ class GemmWork {
   }
 
   loop::StmtPtr results(const loop::Buffer& acc) {
-    const std::vector<Loop> loops = fresh(spatial_);
+    std::vector<Loop> loops;
+    for (const Loop& l : spatial_) {
+      const std::string name = ctx_.info(l.var).name;
+      loops.push_back({*ctx_.index_symbol(name.substr(0, name.find('_')), l.extent).as_symbol(), l.extent});
+    }
     const expr::DimMap map = map_of(spatial_, loops);
     const Scalar sum = expr::make_cast(sum_.dtype, expr::make_load(ctx_, acc.id, acc.dtype, index_of(loops)));
     std::vector<loop::StmtPtr> stores;
@@ -184,17 +193,22 @@ class GemmWork {
 
 Result<LoweredKernel> lower_gemm(const Problem& p, const StageList& list, const te::TensorDef& sum,
                                  const std::vector<te::Tensor>& outputs, const Factors& f, Operand operand, Dim least_rows,
-                                 const Temporaries& temporaries) {
+                                 const Temporaries& temporaries, Dim most_rows) {
   expr::Context& ctx = p.ctx;
-  LoweredKernel k = TRY(schedule_kernel(p, kGemm, GemmWork(p, list, sum, outputs, f, temporaries).make(operand)));
+  const bool in_place = operand == Operand::InPlace;
+  LoweredKernel k =
+      TRY(schedule_kernel(p, in_place ? kSkinnyGemm : kGemm,
+                          GemmWork(p, list, sum, outputs, f, least_rows, most_rows, temporaries).make(operand)));
   for (loop::Buffer& b : k.function.params)
     for (const te::Tensor& o : outputs)
       if (b.id == o->id) b.shape = {element_count(ctx, o->shape)};
   const Dim one = ctx.constant(1), terms = product_of(ctx, f.reduce);
   k.work = product_of(ctx, f.outer) * f.row.extent * f.col.extent * max(one, terms);
-  if (leaves_cache(p.target, terms, f.col.extent) && !k.tasks.is_const(1))
+  if (!in_place && leaves_cache(p.target, terms, f.col.extent) && !k.tasks.is_const(1))
     k.work = max(k.work, f.col.extent * terms * kRowsOfOneRead);
-  restrict_to(ctx, k, {{least_rows, f.row.extent}});
+  Predicate when{{least_rows, f.row.extent}};
+  if (most_rows) when.push_back({f.row.extent, most_rows});
+  restrict_to(ctx, k, when);
   return k;
 }
 

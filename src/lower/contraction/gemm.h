@@ -5,9 +5,9 @@
 
 namespace pliant::lower {
 
-// The kernel is for `least_rows` and more.
+// The kernel is for `least_rows` to `most_rows`, where that is null for `least_rows` and more.
 Result<LoweredKernel> lower_gemm(const Problem& p, const StageList& list, const te::TensorDef& sum,
                                  const std::vector<te::Tensor>& outputs, const Factors& f, Operand operand, Dim least_rows,
-                                 const Temporaries& temporaries);
+                                 const Temporaries& temporaries, Dim most_rows = {});
 
 }  // namespace pliant::lower

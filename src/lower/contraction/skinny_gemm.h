@@ -12,14 +12,10 @@ Runs runs_of(expr::Context& ctx, const Factors& f);
 // One reduction loop, and b is a matrix whose rows (or columns) lie one after the other: no window in which they overlap.
 bool is_matrix(expr::Context& ctx, const Factors& f);
 
-// The most rows that are few on this machine: with more, a tile that b is laid out anew for is faster.
-Dim most_skinny_rows(expr::Context& ctx, const target::Target& target, const Factors& f);
-// Whether `lower_skinny_gemm` can do it: b runs in memory, and a alongside where b runs along the reduction; every row is of
-// one matrix.
+// Whether the template of few rows (templates/skinny_gemm.cc) can do it: b runs in memory, and a alongside where b runs
+// along the reduction; every row is of one matrix.
 bool fits_skinny_gemm(expr::Context& ctx, const Factors& f);
-// The kernel runs where there are 1 to most_skinny_rows() rows.
-Result<LoweredKernel> lower_skinny_gemm(const Problem& p, const StageList& list, const te::TensorDef& sum,
-                                        const std::vector<te::Tensor>& outputs, const Factors& f,
-                                        const Temporaries& temporaries);
+// The most rows of each of its kernels. With more than the last a tile that b is laid out anew for is faster.
+std::vector<Dim> rows_of_versions(expr::Context& ctx, const target::Target& target, const Factors& f);
 
 }  // namespace pliant::lower

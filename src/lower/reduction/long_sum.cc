@@ -7,28 +7,6 @@
 
 namespace pliant::lower {
 
-namespace {
-
-constexpr int64_t kMostVectors = 4;  // of accumulators that each have code of their own
-
-}  // namespace
-
-LongSum::LongSum(expr::Context& ctx, te::Combiner c, const loop::Buffer& acc, int64_t lanes, std::vector<Dim> extents,
-                 int64_t block)
-    : LongSum(ctx, MemorySums{acc.id, 0, acc.dtype, ctx.constant(1), 0, acc.shape[0]}, lanes, std::move(extents), block) {
-  is_long_ = is_long_ && c == te::Combiner::Sum;
-  if (!is_long_) return;
-  const int64_t elements = acc.shape[0].const_value();
-  lanes_ = std::min(lanes, elements & -elements);
-  registers_ = acc.id;
-  if (elements > kMostVectors * lanes_) {
-    memory_.push_back(make_local(ctx, "block", acc.dtype, elements));
-    acc_.sums = memory_.back().id;
-  }
-  memory_.push_back(make_local(ctx, "long", DType::F64, elements));
-  acc_.totals = memory_.back().id;
-}
-
 LongSum::LongSum(expr::Context& ctx, const MemorySums& acc, int64_t lanes, std::vector<Dim> extents, int64_t block)
     : ctx_(ctx), acc_(acc), lanes_(lanes), block_(block), extents_(std::move(extents)) {
   const auto most = const_upper(ctx, terms());
@@ -72,15 +50,7 @@ loop::StmtPtr LongSum::at_level(size_t level, const Loop& l, loop::StmtPtr body)
   return body;
 }
 
-loop::StmtPtr LongSum::for_registers(const Body& body) const {
-  const int64_t vectors = acc_.columns.const_value() / lanes_;
-  Dim v = ctx_.index_symbol("v", ctx_.constant(vectors)), l = ctx_.index_symbol("l", ctx_.constant(lanes_));
-  loop::StmtPtr lane = loop::make_for(*l.as_symbol(), ctx_.constant(lanes_), loop::ForKind::Vector, body(v * lanes_ + l));
-  return loop::make_for(*v.as_symbol(), ctx_.constant(vectors), loop::ForKind::Unroll, lane);
-}
-
 loop::StmtPtr LongSum::for_sums(const Body& body) const {
-  if (registers_ == acc_.sums) return for_registers(body);
   Dim vectors = ceildiv(acc_.columns, lanes_);
   Dim r = ctx_.index_symbol("r", acc_.rows), v = ctx_.index_symbol("v", vectors);
   Dim l = ctx_.index_symbol("l", ctx_.constant(lanes_));
@@ -90,11 +60,6 @@ loop::StmtPtr LongSum::for_sums(const Body& body) const {
   return loop::make_for(*r.as_symbol(), acc_.rows, loop::ForKind::Serial, s);
 }
 
-loop::StmtPtr LongSum::copy(loop::BufferId to, loop::BufferId from) const {
-  if (to == from) return nullptr;
-  return for_registers([&](Dim i) { return loop::make_store(to, {i}, expr::make_load(ctx_, from, acc_.type, {i})); });
-}
-
 Scalar LongSum::wide(loop::BufferId from, Dim i) const {
   const DType t = from == acc_.totals ? DType::F64 : acc_.type;
   return expr::make_cast(DType::F64, expr::make_load(ctx_, from, t, {i}));
@@ -102,46 +67,26 @@ Scalar LongSum::wide(loop::BufferId from, Dim i) const {
 
 loop::StmtPtr LongSum::carry() const {
   const Scalar zero = expr::make_const(ctx_, acc_.type, 0);
-  std::vector<loop::StmtPtr> seq;
   auto add = [&](Dim i) { return loop::make_store(acc_.totals, {i}, wide(acc_.sums, i), loop::StoreKind::Add); };
-  auto clear = [&](loop::BufferId sums) { return [this, sums, zero](Dim i) { return loop::make_store(sums, {i}, zero); }; };
-  if (registers_) seq.push_back(copy(acc_.sums, *registers_));
-  seq.push_back(for_sums(add));
-  seq.push_back(registers_ ? for_registers(clear(*registers_)) : for_sums(clear(acc_.sums)));
-  return loop::make_block(std::move(seq));
+  auto clear = [&](Dim i) { return loop::make_store(acc_.sums, {i}, zero); };
+  return loop::make_block({for_sums(add), for_sums(clear)});
 }
 
 Scalar LongSum::long_condition() const { return expr::less(ctx_.constant(block_), terms()); }
 
 loop::StmtPtr LongSum::when_long(loop::StmtPtr s) const { return loop::make_if(long_condition(), std::move(s)); }
 
-loop::StmtPtr LongSum::clear_totals() const {
+loop::StmtPtr LongSum::begin() const {
+  if (!is_long_) return loop::make_block({});
   const Scalar zero = expr::make_const(ctx_, DType::F64, 0);
-  return for_sums([&](Dim i) { return loop::make_store(acc_.totals, {i}, zero); });
+  return when_long(for_sums([&](Dim i) { return loop::make_store(acc_.totals, {i}, zero); }));
 }
 
-loop::StmtPtr LongSum::add_totals() const {
-  std::vector<loop::StmtPtr> seq;
-  if (registers_) seq.push_back(copy(acc_.sums, *registers_));
-  seq.push_back(for_sums([&](Dim i) {
+loop::StmtPtr LongSum::finish() const {
+  if (!is_long_) return loop::make_block({});
+  return when_long(for_sums([&](Dim i) {
     return loop::make_store(acc_.sums, {i}, expr::make_cast(acc_.type, wide(acc_.totals, i) + wide(acc_.sums, i)));
   }));
-  if (registers_) seq.push_back(copy(*registers_, acc_.sums));
-  return loop::make_block(std::move(seq));
-}
-
-loop::StmtPtr LongSum::begin() const { return is_long_ ? when_long(clear_totals()) : loop::make_block({}); }
-
-loop::StmtPtr LongSum::finish() const { return is_long_ ? when_long(add_totals()) : loop::make_block({}); }
-
-loop::StmtPtr LongSum::with_memory(loop::StmtPtr s) const {
-  if (!is_long_) return s;
-  for (const loop::Buffer& b : memory_) s = loop::make_alloc(b, std::move(s));
-  return s;
-}
-
-loop::StmtPtr LongSum::around(loop::StmtPtr sum) const {
-  return with_memory(loop::make_block({begin(), std::move(sum), finish()}));
 }
 
 }  // namespace pliant::lower

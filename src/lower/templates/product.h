@@ -9,6 +9,9 @@ constexpr int64_t kRowsOfOneRead = 16;
 // Whether an operand b of these sizes is known to be so large that it leaves the cache between two uses.
 bool leaves_cache(const target::Target& target, Dim terms, Dim columns);
 
+// Up to so many rows, dot products of eight columns fit into the registers.
+int64_t rows_of_wide_dots(const target::Target& target);
+
 // Nests over outer loops, row and column: of the sums, and of the results that follow from them. Before them, what b is
 // copied to.
 struct Product {

@@ -47,6 +47,8 @@ extern const Template kScan;
 
 // Contractions: a nest of sums and the results that follow from it. (gemm.cc)
 extern const Template kGemm;
+// The same of few rows, by a matrix that is read where it lies. (skinny_gemm.cc)
+extern const Template kSkinnyGemm;
 
 // `base`, or with a number behind it where a loop or buffer already has that name.
 std::string fresh_name(const schedule::Schedule& s, const std::string& base);

@@ -2,7 +2,7 @@
 // } acc = t } where E is longer than a block, so that rounding errors do not grow with the number of terms
 // (docs/adr/0009-numerics.md). Where short sums share the loop:
 // f64 t { if E > block { t = 0 } for b … { for k in the block b { acc += e(k) } if more { t += acc, acc = 0 } } if E > block
-// { acc = t + acc } }.
+// { acc = t + acc } }, where what follows loop k and only adds to acc too is done before the last step.
 #include <algorithm>
 
 #include "schedule/dependence.h"
@@ -54,6 +54,24 @@ class Carry {
     return adds && !reads;
   }
 
+  // Whether `s` does nothing but add to sums, no more terms to each than a block has.
+  bool adds_few(const StmtPtr& s) {
+    loop::for_each(s, [&](const Stmt& x) {
+      if (x.kind != StmtKind::Store || x.buffer != acc_.id) return;
+      for (Dim d : x.index)
+        if (const auto var = d.as_symbol()) lanes_.insert(*var);
+    });
+    const Dim count = terms(s);
+    return only_adds(s) && !count.is_const(0) && !uses_bound(count, s) && e_.ctx.proves_less_equal(count, block_);
+  }
+
+  // As far as the accumulator is known to be used.
+  std::vector<Dim> shape_of_totals() const {
+    std::vector<Dim> shape;
+    for (size_t k = 0; k < axes_.size(); ++k) shape.push_back(axes_[k].first.is_const() ? axes_[k].first : acc_.shape[k]);
+    return shape;
+  }
+
   // `s`, which reads sums, where they are parts of the totals.
   StmtPtr behind_totals(const StmtPtr& s) const {
     return loop::substitute(s, {}, [&](expr::Scalar x) {
@@ -99,8 +117,8 @@ class Carry {
     return loop::make_block({take(StoreKind::Assign), blocks, end});
   }
 
-  // `blocks` where short sums share them: `is_long` tells those that have totals.
-  StmtPtr around_all(const StmtPtr& blocks, expr::Scalar is_long) {
+  // `blocks`, and what adds to their last one, where short sums share them: `is_long` tells those that have totals.
+  StmtPtr around_all(std::vector<StmtPtr> blocks, expr::Scalar is_long) {
     const BufferId sums = memory_ ? memory_->id : acc_.id;
     const StmtPtr clear = each_summed([&](const std::vector<Dim>& at) {
       return loop::make_store(totals_.id, at, expr::make_const(e_.ctx, DType::F64, 0));
@@ -111,7 +129,9 @@ class Carry {
     });
     const StmtPtr add = loop::make_block({copy(acc_.id, sums), end, copy(sums, acc_.id)});
     auto when_long = [&](const StmtPtr& s) { return is_long ? loop::make_if(is_long, s) : s; };
-    const StmtPtr all = loop::make_block({when_long(clear), blocks, when_long(add)});
+    blocks.insert(blocks.begin(), when_long(clear));
+    blocks.push_back(when_long(add));
+    const StmtPtr all = loop::make_block(std::move(blocks));
     return memory_ ? loop::make_alloc(*memory_, all) : all;
   }
 
@@ -154,9 +174,12 @@ class Carry {
         [&](const std::vector<Dim>& at) { return loop::make_store(totals_.id, at, wide(memory_->id, at), how); });
     return loop::make_block({copy(acc_.id, memory_->id), add, each(clear)});
   }
-  StmtPtr each_summed(const Body& body) { return each(body, memory_ ? ForKind::Serial : ForKind::Unroll); }
+  StmtPtr each_summed(const Body& body) { return memory_ ? each(body, ForKind::Serial) : each(body); }
   // For each element, in vectors along the last axis that has several.
-  StmtPtr each(const Body& body, ForKind outer = ForKind::Unroll) {
+  StmtPtr each(const Body& body) {
+    return each(body, shared_ && acc_.scope == Scope::Scratch ? ForKind::Serial : ForKind::Unroll);
+  }
+  StmtPtr each(const Body& body, ForKind outer) {
     std::vector<Dim> at;
     for (auto& [extent, last] : axes_)
       at.push_back(extent.is_const(1) ? e_.ctx.constant(0) : e_.derived_index(totals_.name + ".v", extent, last));
@@ -207,14 +230,28 @@ Status Schedule::carry(std::string_view buffer, std::string_view at, int64_t blo
     return e.refuse("how many terms there are depends on " + e.name_of(*var) + ", which is inside " + std::string(at));
   if (e.ctx.proves_less_equal(terms, most)) return e.refuse("no sum has more than " + std::to_string(block) + " terms");
   const bool has_few = !e.ctx.proves_less(most, terms);
-  StmtPtr now;
   if (how == Short::Shared) {
-    now = carry.around_all(carry.in_blocks(home), has_few ? expr::less(most, terms) : expr::Scalar{});
-  } else {
-    const StmtPtr few = has_few ? e.copy(carry.short_of(home)) : nullptr;
-    now = carry.around(carry.in_blocks(carry.behind_totals(home)));
-    if (few) now = loop::make_if(expr::less(most, terms), now, few);
+    totals.shape = carry.shape_of_totals();
+    // Memory that short sums do not use is not there.
+    if (has_few && totals.scope == Scope::Scratch && check_known(e, terms).ok())
+      totals.shape[0] = totals.shape[0] * min(e.ctx.constant(1), floordiv(terms, block + 1));
+    const std::vector<StmtPtr> path = e.enclosing(home);
+    const StmtPtr around = path.empty() ? home : path.back();
+    std::vector<StmtPtr> before = around->kind == StmtKind::Block ? around->body : std::vector<StmtPtr>{home};
+    const auto here = std::find(before.begin(), before.end(), home);
+    const auto end = std::find_if(here + 1, before.end(), [&](const StmtPtr& s) { return !carry.adds_few(s); });
+    std::vector<StmtPtr> sums{carry.in_blocks(home)}, behind(end, before.end());
+    sums.insert(sums.end(), here + 1, end);
+    before.erase(here, before.end());
+    before.push_back(loop::make_alloc(
+        std::move(totals), carry.around_all(std::move(sums), has_few ? expr::less(most, terms) : expr::Scalar{})));
+    before.insert(before.end(), behind.begin(), behind.end());
+    e.replace(around->kind == StmtKind::Block ? around : home, loop::make_block(std::move(before)));
+    return e.commit();
   }
+  const StmtPtr few = has_few ? e.copy(carry.short_of(home)) : nullptr;
+  StmtPtr now = carry.around(carry.in_blocks(carry.behind_totals(home)));
+  if (few) now = loop::make_if(expr::less(most, terms), now, few);
   e.replace(home, loop::make_alloc(std::move(totals), now));
   return e.commit();
 }

@@ -16,9 +16,6 @@ class Pad {
   // `same`: the further iterations do what the others do.
   Pad(const Edit& e, const StmtPtr& loop, int64_t limit, bool same)
       : e_(e), loop_(loop), limit_(limit), same_(same), i_(e.ctx.symbol_dim(loop->var)) {
-    loop::for_each(e.function.body, [&](const Stmt& s) {
-      if (s.kind == StmtKind::For) extents_[s.var] = s.extent;
-    });
     around_ = e.enclosing_loops(loop);
     around_.emplace_back(loop->var, e.ctx.constant(limit));
     for (auto& inner : loops_below(loop->body[0])) around_.push_back(inner);
@@ -51,7 +48,8 @@ class Pad {
       if (bad.ok()) bad = inside(l->tensor, l->index, "reads");
     if (!bad.ok() || s.kind != StmtKind::Store) return bad;
     TRY(inside(s.buffer, s.index, "writes"));
-    return unused_beyond(s);
+    TRY(axis_beyond(e_, loop_, s));
+    return ok();
   }
 
   // The access stays inside the buffer in the further iterations too, when a tile that the loop writes may grow.
@@ -80,40 +78,12 @@ class Pad {
     return ok();
   }
 
-  // Dimension `k` is indexed by a loop that runs, or ran, as far as the padded one.
-  bool same_reach(Dim index) const {
-    auto v = index.as_symbol();
-    if (!v) return false;
-    if (auto it = e_.padded.find(*v); it != e_.padded.end() && it->second == loop_->extent) return true;
-    auto it = extents_.find(*v);
-    return it != extents_.end() && it->second == loop_->extent;
-  }
-
-  Status unused_beyond(const Stmt& store) const {
-    const Buffer& b = *loop::find_buffer(e_.function, store.buffer);
-    if (b.scope == Scope::Param) return e_.refuse("the body writes the param " + name_of(b.id));
-    std::optional<size_t> at;
-    for (size_t k = 0; k < store.index.size(); ++k) {
-      if (!expr::uses_symbol(store.index[k], loop_->var)) continue;
-      if (store.index[k] != i_ || at)
-        return e_.refuse("the body writes " + name_of(b.id) + " at an index that is not just " + e_.name_of(loop_->var));
-      at = k;
-    }
-    if (!at) return e_.refuse("every iteration writes the same element of " + name_of(b.id));
-    StmtPtr home = e_.alloc_of(b.id);
-    for (const Access& a : accesses_of(home->body[0]))
-      if (a.buffer == b.id && !same_reach(a.index[*at]))
-        return e_.refuse("another access reaches " + name_of(b.id) + " by a loop of another extent");
-    return ok();
-  }
-
   const Edit& e_;
   const StmtPtr loop_;
   int64_t limit_;
   bool same_;
   std::map<BufferId, size_t> grown_;  // and the dimension in which it does
   Dim i_;
-  std::map<SymbolId, Dim> extents_;
   Extents around_;
 };
 
@@ -138,7 +108,8 @@ Result<StmtPtr> filled(Edit& e, const StmtPtr& s, int64_t width, Beyond beyond) 
   const StmtPtr wide = widened(e, s, width);
   bool assigns = true;
   loop::for_each(wide->body[0], [&](const Stmt& x) {
-    assigns = assigns && (x.kind == StmtKind::Block || (x.kind == StmtKind::Store && x.store_kind == StoreKind::Assign));
+    const bool stores = x.kind == StmtKind::Store && (beyond == Beyond::Last || x.store_kind == StoreKind::Assign);
+    assigns = assigns && (x.kind == StmtKind::Block || x.kind == StmtKind::For || stores);
   });
   if (!assigns) return e.refuse("the body of loop " + e.name_of(wide->var) + " does more than to assign");
   if (beyond == Beyond::Last && !has_iteration(e, s->extent))
@@ -147,7 +118,8 @@ Result<StmtPtr> filled(Edit& e, const StmtPtr& s, int64_t width, Beyond beyond) 
   StmtPtr body = loop::rewrite(wide->body[0], [&](const StmtPtr& x) -> StmtPtr {
     if (x->kind != StmtKind::Store) return x;
     if (beyond == Beyond::Last)
-      return loop::make_store(x->buffer, x->index, expr::substitute(x->value, {{wide->var, expr::min(i, s->extent - 1)}}));
+      return loop::make_store(x->buffer, x->index, expr::substitute(x->value, {{wide->var, expr::min(i, s->extent - 1)}}),
+                              x->store_kind);
     return loop::make_if(expr::less(i, s->extent), x,
                          loop::make_store(x->buffer, x->index, expr::make_const(e.ctx, x->value->dtype, 0)));
   });
@@ -162,18 +134,59 @@ Status pad_to(Edit& e, const StmtPtr& s, int64_t width, Beyond beyond = Beyond::
   const StmtPtr wide = beyond == Beyond::Same ? widened(e, s, width) : TRY(filled(e, s, width, beyond));
   e.padded[wide->var] = s->extent;
   e.replace(s, loop::make_for(wide->var, e.ctx.constant(width), wide->for_kind, wide->body[0]));
-  if (!pad.grown().empty())
-    e.set_body(loop::rewrite(e.function.body, [&](const StmtPtr& x) -> StmtPtr {
-      auto it = x->alloc ? pad.grown().find(x->alloc->id) : pad.grown().end();
-      if (it == pad.grown().end()) return x;
-      Buffer b = *x->alloc;
-      b.shape[it->second] = e.ctx.constant(width);
-      return loop::make_alloc(std::move(b), x->body[0]);
-    }));
+  grow(e, pad.grown(), [&](Dim) { return e.ctx.constant(width); });
   return ok();
 }
 
+// `index` walks through as many elements as `loop` does: by a loop that runs, or ran, as far.
+bool same_reach(const Edit& e, const StmtPtr& loop, Dim index) {
+  if (index == e.ctx.symbol_dim(loop->var)) return true;
+  if (const auto v = index.as_symbol()) {
+    if (auto it = e.padded.find(*v); it != e.padded.end() && it->second == loop->extent) return true;
+    const auto runs = [&](const Stmt& s) { return s.kind == StmtKind::For && s.var == *v && s.extent == loop->extent; };
+    if (find_first(e.function.body, runs)) return true;
+  }
+  return std::any_of(e.tiles.begin(), e.tiles.end(), [&](const LoopTile& t) {
+    return t.extent && t.extent == loop->extent && index == t.start + e.ctx.symbol_dim(t.inner);
+  });
+}
+
 }  // namespace
+
+Result<size_t> axis_beyond(const Edit& e, const StmtPtr& loop, const Stmt& store) {
+  const Buffer& b = *loop::find_buffer(e.function, store.buffer);
+  const std::string name = "%" + b.name;
+  if (b.scope == Scope::Param) return e.refuse("the body writes the param " + name);
+  std::optional<size_t> at;
+  for (size_t k = 0; k < store.index.size(); ++k) {
+    if (!expr::uses_symbol(store.index[k], loop->var)) continue;
+    if (store.index[k] != e.ctx.symbol_dim(loop->var) || at)
+      return e.refuse("the body writes " + name + " at an index that is not just " + e.name_of(loop->var));
+    at = k;
+  }
+  if (!at) return e.refuse("every iteration writes the same element of " + name);
+  bool same = true;
+  const auto visit = [&](BufferId id, const std::vector<Dim>& index) {
+    same = same && (id != b.id || same_reach(e, loop, index[*at]));
+  };
+  loop::for_each(e.alloc_of(b.id)->body[0], [&](const Stmt& s) {
+    if (s.kind == StmtKind::Store) visit(s.buffer, s.index);
+    loop::for_each_load(s, [&](Scalar l) { visit(l->tensor, l->index); });
+  });
+  if (!same) return e.refuse("another access reaches " + name + " by a loop of another extent");
+  return *at;
+}
+
+void grow(Edit& e, const std::map<BufferId, size_t>& axes, const std::function<Dim(Dim)>& size) {
+  if (axes.empty()) return;
+  e.set_body(loop::rewrite(e.function.body, [&](const StmtPtr& s) -> StmtPtr {
+    const auto axis = s->alloc ? axes.find(s->alloc->id) : axes.end();
+    if (axis == axes.end()) return s;
+    Buffer b = *s->alloc;
+    b.shape[axis->second] = size(b.shape[axis->second]);
+    return loop::make_alloc(std::move(b), s->body[0]);
+  }));
+}
 
 Status Schedule::pad(std::string_view name) {
   Edit e(*this, "pad", name);

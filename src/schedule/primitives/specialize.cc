@@ -41,12 +41,13 @@ Status Schedule::specialize(std::string_view name, std::string_view at, Constant
     if (!alloc) return e.refuse("%" + std::string(at) + " is not an allocated buffer");
     body = statements_of(alloc->body[0]).front();
   } else if (at != "root") {
-    body = TRY(e.find_loop(at))->body[0];
+    const StmtPtr home = TRY(e.find_loop(at));
+    body = home == target ? home : home->body[0];
   }
   auto was = e.padded.find(target->var);
   Dim size = target->extent.is_const() && was != e.padded.end() ? was->second : target->extent;
   auto tail = tail_of(size, e.ctx);
-  if (const int64_t last = e.ctx.info(target->var).hi; !tail && !size.is_const() && last < kMostLanes)
+  if (const int64_t last = e.ctx.info(target->var).hi; !size.is_const() && last < (tail ? tail->limit - 1 : kMostLanes))
     tail = {last + 1, size};
   if (!tail) return e.refuse("the extent of loop " + std::string(name) + " is constant or has no constant bound");
   if (const auto var = uses_bound(size, body))
@@ -78,12 +79,11 @@ Status Schedule::specialize(std::string_view name, std::string_view at, Constant
   };
   StmtPtr chain;
   if (all) {
-    // A tile that a split made has an iteration.
-    const bool is_tile = target->extent == size && std::any_of(e.tiles.begin(), e.tiles.end(),
-                                                               [&](const LoopTile& t) { return t.inner == target->var; });
-    const bool total = is_tile || e.ctx.proves_less_equal(e.ctx.constant(1), size);
+    int64_t least = std::max<int64_t>(0, e.ctx.range(size).lo);
+    for (const LoopTile& t : e.tiles)
+      if (t.inner == target->var && target->extent == size) least = std::max(least, std::min(t.least, tail->limit));
     // Below the limit the size is what the limit cuts.
-    chain = choose(tail->rest, total ? 1 : 0, tail->limit, branch);
+    chain = choose(tail->rest, least, tail->limit, branch);
   } else {
     std::vector<StmtPtr> branches;
     for (int64_t v : values) branches.push_back(branch(v));

@@ -25,9 +25,15 @@ Status check_unmarked(const Edit& e, const StmtPtr& s) {
 
 // Loop `old` as a loop `o` over tiles, and in it one over the `size` iterations from `start` on, which are at most `most`. A
 // parallel loop leaves a grid over its tiles.
-Status tile(Edit& e, const StmtPtr& old, Dim o, Dim tiles, std::string_view inner, Dim start, Dim size, Dim most) {
+Status tile(Edit& e, const StmtPtr& old, Dim o, Dim tiles, std::string_view inner, Dim start, Dim size, Dim most,
+            int64_t least = 1) {
   const Dim i = TRY(e.new_index(inner, size, most.is_const() ? most.const_value() - 1 : expr::kNoLimit));
-  e.tiles.push_back({*o.as_symbol(), *i.as_symbol(), start, true});
+  e.tiles.push_back({.outer = *o.as_symbol(),
+                     .inner = *i.as_symbol(),
+                     .start = start,
+                     .one_outer = true,
+                     .extent = old->extent,
+                     .least = least});
   const StmtPtr body = e.substitute(old->body[0], {{old->var, start + i}});
   e.replace(old, make_for(o, tiles, old->for_kind, make_for(i, size, ForKind::Serial, body)));
   return e.commit();
@@ -64,7 +70,9 @@ Status Schedule::split_even(std::string_view loop, int64_t factor, std::string_v
   const Dim base = expr::floordiv(extent, divisor), longer = expr::mod(extent, divisor);
   const Dim start = o * base + expr::min(o, longer);
   const Dim size = expr::min(most, base + expr::min(one, expr::max(e.ctx.constant(0), longer - o)));
-  return tile(e, old, o, tiles, inner, start, size, most);
+  // One tile has all iterations; of factor + 1 of them there are two, and of more each has no less.
+  const int64_t least = std::min(e.ctx.range(extent).lo, (factor + 1) / 2);
+  return tile(e, old, o, tiles, inner, start, size, most, std::max<int64_t>(1, least));
 }
 
 Status Schedule::split_blocks(std::string_view loop, Dim most, int64_t factor, std::string_view outer,

@@ -22,6 +22,12 @@ bool is_mask(const Stmt& s, SymbolId var, Dim extent, expr::Context& ctx);
 // The same loop over a variable that may take the values up to `limit` - 1: as it is, where its facts allow that.
 StmtPtr widened(Edit& e, const StmtPtr& loop, int64_t limit);
 
+// The axis along which `store`, in `loop`, writes an element of an allocated buffer for each iteration. Further iterations
+// write what nothing reads. Refuses where that is not known.
+Result<size_t> axis_beyond(const Edit& e, const StmtPtr& loop, const Stmt& store);
+// Gives an axis of each of some buffers another size.
+void grow(Edit& e, const std::map<BufferId, size_t>& axes, const std::function<Dim(Dim)>& size);
+
 // Whether the element that `update` changes is 0 before `outer` runs: the statement before it says so.
 bool starts_at_zero(const Edit& e, const StmtPtr& outer, const Stmt& update);
 

@@ -1,0 +1,231 @@
+// Contractions of a few rows: the work is to read the matrix, once and in the order in which it lies in memory. Where it
+// runs along the columns, some rows of it at a time are added, each times its factor, to sums that stay in the L1 cache.
+// Where it runs along the reduction, the vectors of some columns are multiplied into one register each, whose lanes are
+// added at the end.
+#include <algorithm>
+
+#include "lower/reduction/long_sum.h"
+#include "lower/templates/product.h"
+
+namespace pliant::lower {
+
+namespace {
+
+enum : size_t { Lanes, Registers, Streams };  // of sweeps
+enum : size_t { Rows = 1, Columns };          // of dot products
+
+// Elements of the matrix in a task, about, and its columns: multiples of every vector.
+constexpr int64_t kSweptWork = 2 << 20, kSweptColumns = 2048, kLeastSwept = 512, kDotColumns = 64;
+
+// Whether what varies along the columns runs along them.
+bool runs_along_columns(const Product& p) {
+  const SymbolId column = p.var(p.outer() + 1);
+  const auto loads = expr::loads_of(p.term);
+  return std::all_of(loads.begin(), loads.end(), [&](Scalar l) {
+    const auto stride = stride_in(*p.term->ctx, l->index[0], column);
+    return stride && (stride->is_const(0) || stride->is_const(1));
+  });
+}
+
+std::optional<Space> match(const Work& work, const target::Target& target) {
+  const auto p = product_of(work.function);
+  if (!p || p->panel || p->terms.size() != 1) return std::nullopt;
+  const int64_t lanes = target.vector_bytes / byte_size(p->acc.dtype), registers = target.vector_registers;
+  if (runs_along_columns(*p))
+    return Space{
+        {"lanes", {lanes}}, {"registers", {registers, registers / 2, registers * 2}}, {"terms at a time", {8, 4, 16}}};
+  const auto most = const_upper(*p->term->ctx, p->row()->extent);
+  const bool wide = most && *most <= rows_of_wide_dots(target);
+  const int64_t rows = wide ? *most : registers >= 32 ? 6 : 3, columns = wide ? 8 : 4;
+  return Space{
+      {"lanes", {lanes}}, {"rows of a tile", {rows, rows * 2}}, {"columns of a tile", {columns, columns / 2, columns * 2}}};
+}
+
+// The loops that a schedule has made so far, by their names.
+class SkinnySchedule {
+ public:
+  SkinnySchedule(schedule::Schedule& s, const Point& point)
+      : s_(s), ctx_(s.ctx()), point_(point), p_(*product_of(s.function())), outer_(loop_names(s, p_.results)) {
+    column_ = outer_.back();
+    row_ = outer_[outer_.size() - 2];
+    outer_.resize(outer_.size() - 2);
+    zeros_ = loop_names(s, p_.axes).back();
+    terms_ = loop_names(s, p_.terms)[0];
+    if (const Dim rows = p_.row()->extent; rows.is_const()) whole_ = rows.const_value();
+  }
+
+  Status apply() { return runs_along_columns(p_) ? sweep() : dots(); }
+
+ private:
+  using Names = std::vector<std::string>;
+  std::string fresh(const std::string& base) const { return fresh_name(s_, base); }
+  // The name of the loop that this one is a copy of.
+  static std::string base_of(const std::string& loop) { return loop.substr(0, loop.find('.')); }
+  Dim extent_of(const std::string& loop) const { return loop_named(s_, loop)->extent; }
+  Result<Names> fission(const std::string& loop) {
+    return added_by(s_, [&] { return s_.fission(loop); });
+  }
+  Status vectorize(const std::string& loop, const std::string& outer, int64_t lanes,
+                   schedule::Rest rest = schedule::Rest::Masked) {
+    return s_.vectorize(loop, lanes, outer, fresh("l"), fresh("t"), rest);
+  }
+  Status vectorize_whole(const std::string& loop, int64_t lanes) {
+    return vectorize(loop, fresh("v"), lanes, schedule::Rest::Whole);
+  }
+  // Tasks are blocks of columns.
+  Status make_tasks(Dim columns) {
+    const std::string column = fresh("c");
+    outer_.push_back(fresh("nb"));
+    TRY(s_.split(column_, columns, outer_.back(), column));
+    column_ = column;
+    return ok();
+  }
+  Status order(const Names& inner) {
+    Names all = outer_;
+    all.insert(all.end(), inner.begin(), inner.end());
+    return s_.reorder(all);
+  }
+  // Long sums of floats are sums of twice the precision over sums of blocks (docs/adr/0009-numerics.md). Gives the loops
+  // over the totals.
+  Result<Names> divide(const std::string& loop) {
+    loop::StmtPtr add = loop_named(s_, loop);
+    while (add->kind == loop::StmtKind::For) add = add->body[0];
+    const DType type = p_.acc.dtype;
+    const auto most = const_upper(ctx_, p_.count_terms(ctx_));
+    if ((type != DType::F32 && type != DType::F64) || (most && *most <= kProductBlock)) return Names{};
+    const auto totals = added_by(
+        s_, [&] { return s_.carry(s_.name_of(add->buffer), loop, kProductBlock, fresh("total"), schedule::Short::Shared); });
+    // Refused where the whole groups of terms are no more than a block.
+    return totals.ok() ? totals.value() : Names{};
+  }
+
+  // ---- along the columns
+
+  Status sweep() {
+    // Long rows stream best; more tasks than one use more processors.
+    const Dim one = ctx_.constant(1), terms = p_.count_terms(ctx_);
+    const Dim parts = floordiv(ctx_.constant(kSweptWork / kLeastSwept), max(one, terms));
+    TRY(make_tasks(max(one, min(ctx_.constant(kSweptColumns / kLeastSwept), parts)) * kLeastSwept));
+    TRY(order({row_, column_}));
+    (void)s_.let(column_, row_, "cf", "cn");
+    TRY(s_.compute_at(p_.acc.name, row_));
+    for (const std::string& l : outer_) TRY(s_.parallel(l));
+    TRY(fission(zeros_));
+    TRY(s_.expand(p_.acc.name, row_));
+    const std::string adds = TRY(fission(row_))[0];
+    TRY(vectorize_whole(zeros_, point_[Lanes]));
+    TRY(whole_ ? s_.unroll(adds) : s_.specialize(adds, adds, schedule::Constant::Unroll));
+    Names nest;
+    std::vector<Names> heights;
+    for (const std::string& l : loop_names(s_)) {
+      nest.push_back(l);
+      if (base_of(l) == terms_) heights.push_back({nest.end() - 3, nest.end()});
+    }
+    for (const Names& n : heights) TRY(add_rows(n[0], n[1], n[2]));
+    return vectorize(column_, fresh("v"), point_[Lanes]);
+  }
+
+  // The largest power of two up to `most` for which `registers_of` fits.
+  template <class F>
+  int64_t largest(int64_t most, F registers_of) const {
+    int64_t n = most;
+    while (n > 1 && registers_of(n) > point_[Registers]) n /= 2;
+    return n;
+  }
+
+  // Some rows of the matrix at a time, over all columns, then the remaining ones.
+  Status add_rows(const std::string& row, const std::string& column, const std::string& term) {
+    const int64_t height = extent_of(row).const_value(), vectors = height <= 2 ? 2 : 1;
+    const Dim count = extent_of(term);
+    int64_t depth = largest(point_[Streams], [&](int64_t n) { return height * n + height * vectors + 2; });
+    if (count.is_const()) depth = std::clamp<int64_t>(count.const_value(), 1, depth);
+    const std::string group = fresh("ko"), q = fresh("q");
+    TRY(s_.split(term, depth, group, q));
+    TRY(s_.reorder({group, column, q, row}));
+    std::string whole = group;
+    Names columns{column};
+    if (!ctx_.divisible(count, depth)) {
+      whole = fresh("km");
+      columns.push_back(TRY(added_by(s_, [&] { return s_.partition(group, whole, fresh("kr")); }))[2]);
+    }
+    const Dim width = extent_of(column);
+    for (const std::string& l : TRY(divide(whole))) {
+      const loop::StmtPtr sums = loop_named(s_, l);
+      if (sums->extent == width && sums->for_kind == loop::ForKind::Serial) TRY(vectorize_whole(l, point_[Lanes]));
+    }
+    TRY(s_.unroll(q));
+    for (const std::string& l : columns) TRY(vectorize_whole(l, vectors * point_[Lanes]));
+    return ok();
+  }
+
+  // ---- along the reduction
+
+  // Some columns at a time, which stay in the L1 cache while all rows are multiplied with them.
+  Status dots() {
+    TRY(make_tasks(ctx_.constant(kDotColumns)));
+    const std::string tile = fresh("cv"), column = fresh("cc"), row = fresh("r");
+    TRY(s_.split(column_, point_[Columns], tile, column));
+    column_ = column;
+    height_ = std::clamp<int64_t>(whole_.value_or(point_[Rows]), 1, point_[Rows]);
+    tile_ = fresh("mt");
+    TRY(s_.split_even(row_, height_, tile_, row));
+    row_ = row;
+    TRY(order({tile, tile_, row_, column_}));
+    TRY(s_.compute_at(p_.acc.name, row_));
+    for (const std::string& l : outer_) TRY(s_.parallel(l));
+    const std::string parts = fresh("part"), zero = parts + ".in", gather = parts + ".out";
+    TRY(s_.rfactor(terms_, point_[Lanes], terms_, parts, loop::Scope::Local));
+    const std::string adds = TRY(fission(zeros_))[0];
+    TRY(s_.expand(p_.acc.name, row_));
+    const std::string add_rows = TRY(fission(row_))[0];
+    TRY(s_.bind(p_.acc.name, loop::Scope::Local));
+    TRY(s_.expand(parts, adds));
+    TRY(s_.expand(parts, add_rows));
+    const Names columns_of = TRY(fission(adds)), rows_of = TRY(fission(add_rows));
+    TRY(s_.reorder({terms_, columns_of[0], rows_of[0]}));
+    if (!extent_of(column_).is_const(point_[Columns])) {
+      TRY(s_.pad(columns_of[0], point_[Columns], schedule::Beyond::Last));
+      for (const std::string& l : {zeros_, adds, columns_of[1]}) TRY(s_.pad(l, point_[Columns]));
+    }
+    for (const std::string& l : {zeros_, adds, columns_of[0]}) TRY(s_.unroll(l));
+    TRY(s_.fold(columns_of[1], gather, point_[Lanes], fresh("folded")));
+    TRY(s_.vectorize(zero));
+    const std::string groups = fresh("ko");
+    TRY(vectorize(terms_, groups, point_[Lanes]));
+    const bool has_rest = !extent_of(column_).is_const();
+    TRY(s_.vectorize(column_));
+    TRY(choose_heights());
+    for (const std::string& l : loop_names(s_))
+      if (base_of(l) == groups) TRY(divide(l));
+    return has_rest ? s_.partition(tile, fresh("cw"), fresh("ct")) : ok();
+  }
+
+  // Known rows are tiles of one height, or some one row higher than the others; else each height is a variant.
+  Status choose_heights() {
+    if (!whole_) return height_ == 1 ? ok() : s_.specialize(row_, tile_, schedule::Constant::Unroll);
+    const int64_t tiles = (*whole_ + height_ - 1) / height_, higher = *whole_ % tiles;
+    if (higher != 0) TRY(s_.partition(tile_, ctx_.constant(higher), fresh("ma"), fresh("mc")));
+    for (const schedule::LoopInfo& l : s_.loops())
+      if (base_of(l.name) == row_ && l.extent.is_const() && l.kind == loop::ForKind::Serial) TRY(s_.unroll(l.name));
+    return ok();
+  }
+
+  schedule::Schedule& s_;
+  expr::Context& ctx_;
+  const Point& point_;
+  const Product p_;
+  Names outer_;  // outermost first
+  std::string row_, column_, tile_, zeros_, terms_;
+  std::optional<int64_t> whole_;  // rows, where they are known
+  int64_t height_ = 0;            // of the highest tile
+};
+
+Status apply(schedule::Schedule& s, const Point& point) { return SkinnySchedule(s, point).apply(); }
+
+}  // namespace
+
+int64_t rows_of_wide_dots(const target::Target& target) { return target.vector_registers >= 32 ? 3 : 1; }
+
+const Template kSkinnyGemm{"skinny_gemm", match, apply};
+
+}  // namespace pliant::lower
