@@ -26,7 +26,7 @@ struct Blocked {
   Factors f;
   expr::Context& ctx = p.ctx;
   DType type = sum.accumulate;
-  int64_t lanes = 0, wide = 0, high = 0;             // a tile: columns, rows
+  int64_t lanes = 0, wide = 0, high = 0, low = 1;    // a tile: columns, rows, those that one has at least
   loop::BufferId factors = 0, panels = 0, sums = 0;  // [row][kStep], [kColumns / wide][kStep][wide], [row][kColumns]
   Dim row{}, rows{}, column{}, columns{};            // of the task
 };
@@ -102,31 +102,7 @@ loop::StmtPtr make_tile(const Blocked& b, int64_t height, int64_t wide, Dim firs
       acc, loop::make_block({zero, add, loop::make_if(has_earlier, add_earlier), loop::make_if(is_last, finish, keep)}));
 }
 
-loop::StmtPtr make_step(const Blocked& b, Dim k, Dim depth) {
-  expr::Context& ctx = b.ctx;
-  auto tiles = [&](int64_t wide, Dim panel, Dim valid) {
-    return make_rows(ctx, 1, b.high, ctx.constant(0), b.rows,
-                     [&](int64_t height, Dim first) { return make_tile(b, height, wide, first, panel, valid, k, depth); });
-  };
-  Dim whole = floordiv(b.columns, b.wide), rest = mod(b.columns, b.wide), v = ctx.index_symbol("v", whole);
-  std::vector<loop::StmtPtr> seq{copy_factors(b, k, depth), copy_matrix(b, k, depth)};
-  if (!whole.is_const(0)) seq.push_back(loop::make_for(*v.as_symbol(), whole, loop::ForKind::Serial, tiles(b.wide, v, {})));
-  if (rest.is_const(0)) return loop::make_block(std::move(seq));
-  loop::StmtPtr last = tiles(b.wide, whole, rest);
-  if (b.wide > b.lanes)
-    last = loop::make_if(expr::less_equal(rest, ctx.constant(b.lanes)), tiles(b.lanes, whole, rest), last);
-  seq.push_back(loop::make_if(expr::less(ctx.constant(0), rest), last));
-  return loop::make_block(std::move(seq));
-}
-
-loop::Buffer make_scratch(expr::Context& ctx, const std::string& name, DType t, int64_t elements) {
-  loop::Buffer b = make_local(ctx, name, t, elements);
-  b.scope = loop::Scope::Scratch;
-  return b;
-}
-
-}  // namespace
-
+// One of the tiles of `lo` to `hi` rows.
 loop::StmtPtr choose_height(const Dim& height, int64_t lo, int64_t hi, const std::function<loop::StmtPtr(int64_t)>& tile) {
   if (lo == hi) return tile(lo);
   int64_t mid = (lo + hi) / 2;
@@ -135,6 +111,7 @@ loop::StmtPtr choose_height(const Dim& height, int64_t lo, int64_t hi, const std
                        choose_height(height, mid + 1, hi, tile));
 }
 
+// Tiles of nearly equal heights up to `most` over rows from `first` on; there are as many that none is lower than `least`.
 loop::StmtPtr make_rows(expr::Context& ctx, int64_t least, int64_t most, Dim first, Dim count,
                         const std::function<loop::StmtPtr(int64_t, Dim)>& tile) {
   if (count.is_const()) {
@@ -162,6 +139,31 @@ loop::StmtPtr make_rows(expr::Context& ctx, int64_t least, int64_t most, Dim fir
                         choose_height(height, std::min(least, highest), highest, [&](int64_t h) { return tile(h, start); }));
 }
 
+loop::StmtPtr make_step(const Blocked& b, Dim k, Dim depth) {
+  expr::Context& ctx = b.ctx;
+  auto tiles = [&](int64_t wide, Dim panel, Dim valid) {
+    return make_rows(ctx, b.low, b.high, ctx.constant(0), b.rows,
+                     [&](int64_t height, Dim first) { return make_tile(b, height, wide, first, panel, valid, k, depth); });
+  };
+  Dim whole = floordiv(b.columns, b.wide), rest = mod(b.columns, b.wide), v = ctx.index_symbol("v", whole);
+  std::vector<loop::StmtPtr> seq{copy_factors(b, k, depth), copy_matrix(b, k, depth)};
+  if (!whole.is_const(0)) seq.push_back(loop::make_for(*v.as_symbol(), whole, loop::ForKind::Serial, tiles(b.wide, v, {})));
+  if (rest.is_const(0)) return loop::make_block(std::move(seq));
+  loop::StmtPtr last = tiles(b.wide, whole, rest);
+  if (b.wide > b.lanes)
+    last = loop::make_if(expr::less_equal(rest, ctx.constant(b.lanes)), tiles(b.lanes, whole, rest), last);
+  seq.push_back(loop::make_if(expr::less(ctx.constant(0), rest), last));
+  return loop::make_block(std::move(seq));
+}
+
+loop::Buffer make_scratch(expr::Context& ctx, const std::string& name, DType t, int64_t elements) {
+  loop::Buffer b = make_local(ctx, name, t, elements);
+  b.scope = loop::Scope::Scratch;
+  return b;
+}
+
+}  // namespace
+
 bool can_block(expr::Context& ctx, const Factors& f) { return is_matrix(ctx, f) && runs_of(ctx, f) == Runs::AlongColumns; }
 
 Result<LoweredKernel> lower_blocked(const Problem& p, const StageList& list, const te::TensorDef& sum,
@@ -172,6 +174,8 @@ Result<LoweredKernel> lower_blocked(const Problem& p, const StageList& list, con
   b.lanes = p.target.vector_bytes / byte_size(sum.accumulate);
   b.wide = b.lanes * p.target.tile_vectors;
   b.high = p.target.tile_rows;
+  // More rows than one tile has are parted into tiles of half its height at least; so are those of several tasks.
+  b.low = std::max<int64_t>(1, std::min(ctx.range(least_rows).lo, b.high / 2));
   KernelBuilder builder(ctx, p.name, p.loc);
   Signature signature(p, list, builder, temporaries);
   add_params(signature, b.f, outputs);
