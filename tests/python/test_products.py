@@ -165,3 +165,20 @@ def test_results_that_take_long(op, inner, columns, target):
             x = np.random.default_rng(n).standard_normal((n, inner)).astype(np.float32)
             expected = plain_code.run({"x": x})["y"]
             np.testing.assert_allclose(exe.run({"x": x})["y"], expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("zeros", [False, True])
+def test_bytes_whose_batches_broadcast_at_run_time(target, zeros):
+    g = Graph()
+    g("MatMulInteger", "a", "b", *(["za", "zb"] if zeros else []), name="y")
+    inputs = [("a", TensorProto.UINT8, ["p", "m", "k"]), ("b", TensorProto.UINT8, ["q", "k", "n"])]
+    inputs += [("za", TensorProto.UINT8, [1]), ("zb", TensorProto.UINT8, [1])] if zeros else []
+    exe = pliant.compile(g.model(inputs, [("y", TensorProto.INT32, None)]), **({"target": target} if target else {}))
+    rng = np.random.default_rng(0)
+    for p, q, m, k, n in itertools.product([1, 3], [1, 3], [1, 9], [0, 4, 33], [1, 40]):
+        a, b = (rng.integers(0, 256, shape).astype(np.uint8) for shape in [(p, m, k), (q, k, n)])
+        za, zb = ((3, 200) if zeros else (0, 0))
+        given = {"a": a, "b": b} | ({"za": np.array([za], np.uint8), "zb": np.array([zb], np.uint8)} if zeros else {})
+        expected = np.matmul(a.astype(np.int32) - za, b.astype(np.int32) - zb)
+        np.testing.assert_array_equal(exe.run(given)["y"], expected)

@@ -228,7 +228,13 @@ Status lower_packed_product(const Problem& p, const StageList& list, const Stage
 
 bool is_padded_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e, expr::TensorId padded) {
   auto f = make_factors(p, *s.tensor, s.body, e, list.shapes);
-  return f && f->b->kind == expr::ScalarKind::Load && f->b->tensor == padded && runs_of(p.ctx, *f) == Runs::AlongColumns;
+  if (!f || f->b->kind != expr::ScalarKind::Load || f->b->tensor != padded || runs_of(p.ctx, *f) != Runs::AlongColumns)
+    return false;
+  // The matrix has an axis for each loop; batches that broadcast at run time go through it in no even steps.
+  std::vector<Loop> loops = f->outer;
+  loops.insert(loops.end(), f->reduce.begin(), f->reduce.end());
+  return std::all_of(loops.begin(), loops.end(),
+                     [&](const Loop& l) { return stride_in(p.ctx, f->b->index[0], l.var).has_value(); });
 }
 
 Status lower_padded_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e, Step step,
