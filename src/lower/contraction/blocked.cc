@@ -64,42 +64,49 @@ loop::StmtPtr copy_matrix(const Blocked& b, Dim k, Dim depth) {
   return loop::make_for(*i.as_symbol(), depth, loop::ForKind::Serial, loop::make_block(std::move(seq)));
 }
 
-// `height` rows from `first` on by the first `wide` columns of a panel; `valid`: how many of these exist, null for all.
-loop::StmtPtr make_tile(const Blocked& b, int64_t height, int64_t wide, Dim first, Dim panel, Dim valid, Dim k, Dim depth) {
+// Adds the products of a step to the sums of `height` rows from `first` on by the first `wide` columns of a panel.
+loop::StmtPtr make_tile(const Blocked& b, int64_t height, int64_t wide, Dim first, Dim panel, Dim k, Dim depth) {
   expr::Context& ctx = b.ctx;
   loop::Buffer acc = make_local(ctx, "acc", b.type, height * wide);
-  const Dim at = panel * b.wide;
-  auto for_tile = [&](bool masked, const std::function<loop::StmtPtr(Dim, Dim)>& body) {
+  using Element = std::function<loop::StmtPtr(std::vector<Dim> in_acc, Dim r, Dim j)>;
+  auto for_tile = [&](const Element& element) {
     Dim r = ctx.index_symbol("r", ctx.constant(height)), j = ctx.index_symbol("j", ctx.constant(wide));
-    loop::StmtPtr s = body(r, j);
-    if (masked && valid) s = loop::make_if(expr::less(j, valid), s);
-    s = loop::make_for(*j.as_symbol(), ctx.constant(wide), loop::ForKind::Vector, s);
+    loop::StmtPtr s =
+        loop::make_for(*j.as_symbol(), ctx.constant(wide), loop::ForKind::Vector, element({r * wide + j}, r, j));
     return loop::make_for(*r.as_symbol(), ctx.constant(height), loop::ForKind::Unroll, s);
   };
-  auto in_acc = [&](Dim r, Dim j) { return std::vector<Dim>{r * wide + j}; };
-  auto in_sums = [&](Dim r, Dim j) { return std::vector<Dim>{(first + r) * kColumns + at + j}; };
+  auto in_sums = [&](Dim r, Dim j) { return std::vector<Dim>{(first + r) * kColumns + panel * b.wide + j}; };
   auto load = [&](loop::BufferId from, std::vector<Dim> index) {
     return expr::make_load(ctx, from, b.type, std::move(index));
   };
-  loop::StmtPtr zero = for_tile(
-      false, [&](Dim r, Dim j) { return loop::make_store(acc.id, in_acc(r, j), expr::make_const(ctx, b.type, 0)); });
-  loop::StmtPtr add_earlier = for_tile(false, [&](Dim r, Dim j) {
-    return loop::make_store(acc.id, in_acc(r, j), load(b.sums, in_sums(r, j)), loop::StoreKind::Add);
+  loop::StmtPtr zero = for_tile([&](std::vector<Dim> in_acc, Dim, Dim) {
+    return loop::make_store(acc.id, std::move(in_acc), expr::make_const(ctx, b.type, 0));
   });
   Dim i = ctx.index_symbol("k", depth);
-  loop::StmtPtr add = for_tile(false, [&](Dim r, Dim j) {
+  loop::StmtPtr add = for_tile([&](std::vector<Dim> in_acc, Dim r, Dim j) {
     Scalar y = load(b.panels, {(panel * kStep + i) * b.wide + j});
-    return loop::make_store(acc.id, in_acc(r, j), load(b.factors, {(first + r) * kStep + i}) * y, loop::StoreKind::Add);
+    return loop::make_store(acc.id, std::move(in_acc), load(b.factors, {(first + r) * kStep + i}) * y, loop::StoreKind::Add);
   });
   add = loop::make_for(*i.as_symbol(), depth, loop::ForKind::Serial, add);
-  loop::StmtPtr keep =
-      for_tile(false, [&](Dim r, Dim j) { return loop::make_store(b.sums, in_sums(r, j), load(acc.id, in_acc(r, j))); });
-  loop::StmtPtr finish = for_tile(true, [&](Dim r, Dim j) {
-    return store_results(b.sum, b.outputs, b.f, b.row + first + r, b.column + at + j, load(acc.id, in_acc(r, j)));
+  loop::StmtPtr add_earlier = for_tile([&](std::vector<Dim> in_acc, Dim r, Dim j) {
+    return loop::make_store(acc.id, std::move(in_acc), load(b.sums, in_sums(r, j)), loop::StoreKind::Add);
   });
-  Scalar has_earlier = expr::less(ctx.constant(0), k), is_last = expr::less_equal(b.f.reduce[0].extent, k + depth);
-  return loop::make_alloc(
-      acc, loop::make_block({zero, add, loop::make_if(has_earlier, add_earlier), loop::make_if(is_last, finish, keep)}));
+  loop::StmtPtr keep = for_tile([&](std::vector<Dim> in_acc, Dim r, Dim j) {
+    return loop::make_store(b.sums, in_sums(r, j), load(acc.id, std::move(in_acc)));
+  });
+  add_earlier = loop::make_if(expr::less(ctx.constant(0), k), add_earlier);
+  return loop::make_alloc(acc, loop::make_block({zero, add, add_earlier, keep}));
+}
+
+// The results of all sums: once, not in the tiles of each height, whose code would be a multiple.
+loop::StmtPtr make_results(const Blocked& b) {
+  expr::Context& ctx = b.ctx;
+  Dim r = ctx.index_symbol("r", b.rows);
+  loop::StmtPtr row = make_vector_loop(ctx, b.columns, b.wide, [&](Dim j) {
+    return store_results(b.sum, b.outputs, b.f, b.row + r, b.column + j,
+                         expr::make_load(ctx, b.sums, b.type, {r * kColumns + j}));
+  });
+  return loop::make_for(*r.as_symbol(), b.rows, loop::ForKind::Serial, row);
 }
 
 // One of the tiles of `lo` to `hi` rows.
@@ -141,18 +148,18 @@ loop::StmtPtr make_rows(expr::Context& ctx, int64_t least, int64_t most, Dim fir
 
 loop::StmtPtr make_step(const Blocked& b, Dim k, Dim depth) {
   expr::Context& ctx = b.ctx;
-  auto tiles = [&](int64_t wide, Dim panel, Dim valid) {
+  auto tiles = [&](int64_t wide, Dim panel) {
     return make_rows(ctx, b.low, b.high, ctx.constant(0), b.rows,
-                     [&](int64_t height, Dim first) { return make_tile(b, height, wide, first, panel, valid, k, depth); });
+                     [&](int64_t height, Dim first) { return make_tile(b, height, wide, first, panel, k, depth); });
   };
-  Dim whole = floordiv(b.columns, b.wide), rest = mod(b.columns, b.wide), v = ctx.index_symbol("v", whole);
+  // A last panel of one vector at most has tiles of its own; of a larger one also the columns that do not exist are
+  // computed.
+  const bool narrow = b.wide > b.lanes;
+  Dim panels = narrow ? floordiv(b.columns + (b.wide - b.lanes - 1), b.wide) : ceildiv(b.columns, b.wide);
+  Dim v = ctx.index_symbol("v", panels), rest = b.columns - panels * b.wide;
   std::vector<loop::StmtPtr> seq{copy_factors(b, k, depth), copy_matrix(b, k, depth)};
-  if (!whole.is_const(0)) seq.push_back(loop::make_for(*v.as_symbol(), whole, loop::ForKind::Serial, tiles(b.wide, v, {})));
-  if (rest.is_const(0)) return loop::make_block(std::move(seq));
-  loop::StmtPtr last = tiles(b.wide, whole, rest);
-  if (b.wide > b.lanes)
-    last = loop::make_if(expr::less_equal(rest, ctx.constant(b.lanes)), tiles(b.lanes, whole, rest), last);
-  seq.push_back(loop::make_if(expr::less(ctx.constant(0), rest), last));
+  if (!panels.is_const(0)) seq.push_back(loop::make_for(*v.as_symbol(), panels, loop::ForKind::Serial, tiles(b.wide, v)));
+  if (narrow && !rest.is_const(0)) seq.push_back(loop::make_if(expr::less(ctx.constant(0), rest), tiles(b.lanes, panels)));
   return loop::make_block(std::move(seq));
 }
 
@@ -205,9 +212,9 @@ Result<LoweredKernel> lower_blocked(const Problem& p, const StageList& list, con
   const LongSum long_sum(ctx, MemorySums{b.sums, totals.id, b.type, b.rows, kColumns, b.columns}, b.lanes, {steps},
                          kCarried);
   loop::StmtPtr body = make_step(b, i * kStep, min(ctx.constant(kStep), depth - i * kStep));
-  // The last step stores the results.
+  // Sums of the last step are not carried.
   if (long_sum.is_long()) body = loop::make_block({loop::make_if(expr::less_equal(steps, i + 1), long_sum.finish()), body});
-  body = loop::make_block({long_sum.begin(), long_sum.at_level(0, {*i.as_symbol(), steps}, body)});
+  body = loop::make_block({long_sum.begin(), long_sum.at_level(0, {*i.as_symbol(), steps}, body), make_results(b)});
   if (!totals.shape[0].is_const(0)) body = loop::make_alloc(std::move(totals), body);
   body = loop::make_alloc(std::move(step), loop::make_alloc(std::move(panels), loop::make_alloc(std::move(sums), body)));
   LoweredKernel k = built_by("blocked");
