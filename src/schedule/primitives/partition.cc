@@ -1,4 +1,4 @@
-// for o in E { S(o) }  ->  for main in C { S(main) } for tail in E - C { S(C + tail) }.
+// for o in E { S(o) }  ->  for main in C { S(main) } for tail in E - C { S(C + tail) }. A loop of no iterations is not made.
 #include <algorithm>
 
 #include "schedule/edit.h"
@@ -14,7 +14,10 @@ Status part(Edit& e, const StmtPtr& old, Dim count, Dim left, std::string_view m
   auto at = [&](Dim number, Dim i) { return e.ctx.proves_less_equal(number, one) ? e.ctx.constant(0) : i; };
   const StmtPtr first = without_known(e.substitute(old->body[0], {{old->var, at(count, m)}}));
   const StmtPtr second = without_known(e.substitute(rest, {{old->var, count + at(left, t)}}));
-  e.replace(old, loop::make_block({make_for(m, count, ForKind::Serial, first), make_for(t, left, ForKind::Serial, second)}));
+  std::vector<StmtPtr> loops;
+  if (!count.is_const(0)) loops.push_back(make_for(m, count, ForKind::Serial, first));
+  if (!left.is_const(0)) loops.push_back(make_for(t, left, ForKind::Serial, second));
+  e.replace(old, loop::make_block(std::move(loops)));
   return e.commit();
 }
 
