@@ -53,8 +53,10 @@ std::vector<Dim> rows_of_versions(expr::Context& ctx, const target::Target& targ
   const Dim least = ctx.constant(target.vector_registers >= 32 ? 6 : 4);
   if (runs_of(ctx, f) == Runs::AlongColumns) return {least};
   // The longer the sums, the less it matters that their lanes are added one by one at the end.
-  const Dim most = max(least, min(ctx.constant(kMostDotRows), floordiv(f.reduce[0].extent, 8)));
-  return {ctx.constant(rows_of_wide_dots(target)), most};
+  const Dim terms = f.reduce[0].extent, few = ctx.constant(rows_of_wide_dots(target));
+  // Sums of so few vectors are folded too often: a panel pays from four rows on.
+  if (auto upper = const_upper(ctx, terms); upper && *upper * byte_size(f.b->dtype) <= 2 * target.vector_bytes) return {few};
+  return {few, max(least, min(ctx.constant(kMostDotRows), floordiv(terms, 8)))};
 }
 
 }  // namespace pliant::lower
