@@ -37,6 +37,6 @@ Result<Compiled> compile(const std::vector<KernelSource>& kernels, const std::ve
 
 // Legalisation: rewrites Scalars that the target has no instruction for (exp, tanh, erf, pow, float remainder, half
 // arithmetic, …) into ones that it has. Functions of floats are polynomials with bounded error, documented beside each.
-loop::Function legalize(const loop::Function& f, expr::Context& ctx, const Target& target);
+loop::Function legalize(const loop::Function& f);
 
 }  // namespace pliant::codegen

@@ -82,7 +82,7 @@ Result<std::vector<loop::Function>> make_legal(const std::vector<KernelSource>& 
     };
   for (size_t k : unique) {
     poll_stop();
-    legal.push_back(legalize(loop::run_passes(*kernels[k].function, ctx, passes, observer), ctx, target));
+    legal.push_back(legalize(loop::run_passes(*kernels[k].function, ctx, passes, observer)));
   }
   if (!options.dump_dir.empty()) TRY(write_file(options.dump_dir + "/passes.ir", text));
   return legal;

@@ -39,18 +39,14 @@ CheckBody body_of(const Problem& p, const ops::DataCheck& check) {
   const te::TensorDef& ok = *check.ok;
   std::vector<te::Tensor> maps{check.ok};
   for (Dim v : check.values)
-    maps.push_back(p.te.map("value", ok.shape, [&](const te::Index& i) {
-      expr::DimMap at;
-      for (size_t k = 0; k < ok.index.size(); ++k) at[ok.index[k]] = i[k];
-      return expr::make_index(expr::substitute(v, at));
-    }));
+    maps.push_back(p.te.map(
+        "value", ok.shape, [&](const te::Index& i) { return expr::make_index(expr::substitute(v, index_map(ok, i, {}))); }));
   const Problem sub{ctx, p.te, p.target, p.options, p.function, p.node, p.inputs, maps, p.constants, {}, p.name, p.loc};
   const StageList list = make_stages(sub, Inline::All);
   PLIANT_CHECK(list.stages.size() == maps.size()) << "a data check of " << p.name << " is not a map over its inputs";
   CheckBody out{list.stages[0].body, {}};
   for (size_t k = 1; k < maps.size(); ++k) {
-    expr::DimMap at;
-    for (size_t i = 0; i < ok.index.size(); ++i) at[list.stages[k].tensor->index[i]] = ctx.symbol_dim(ok.index[i]);
+    const expr::DimMap at = index_map(*list.stages[k].tensor, index_of(ctx, ok), {});
     out.values.push_back(expr::value(expr::substitute(list.stages[k].body, at)));
   }
   return out;

@@ -19,10 +19,6 @@ Scalar flatten_loads(expr::Context& ctx, Scalar s, const ShapeTable& shapes) {
   });
 }
 
-Dim flatten_loads(expr::Context& ctx, Dim d, const ShapeTable& shapes) {
-  return expr::value(flatten_loads(ctx, expr::make_index(d), shapes));
-}
-
 std::vector<Dim> all_offsets(const Nest& nest) {
   std::vector<Dim> out = nest.offsets;
   for (Scalar s : nest.scalars)
@@ -35,6 +31,22 @@ std::vector<Dim> all_offsets(const Nest& nest) {
 std::optional<Dim> stride_in(expr::Context& ctx, Dim offset, SymbolId var) {
   if (!expr::uses_symbol(offset, var)) return ctx.constant(0);
   return expr::coefficient_of(offset, var);
+}
+
+std::optional<std::vector<int64_t>> const_strides(expr::Context& ctx, Dim offset, const std::vector<Loop>& loops,
+                                                  int64_t& start) {
+  std::vector<int64_t> out;
+  expr::DimMap zero;
+  for (const Loop& l : loops) {
+    auto s = stride_in(ctx, offset, l.var);
+    if (!s || !s->is_const()) return std::nullopt;
+    out.push_back(s->const_value());
+    zero[l.var] = ctx.constant(0);
+  }
+  const Dim rest = expr::substitute(offset, zero);
+  if (!rest.is_const()) return std::nullopt;
+  start = rest.const_value();
+  return out;
 }
 
 void substitute(Nest& nest, const expr::DimMap& map) {

@@ -25,7 +25,6 @@ Dim flat_offset(expr::Context& ctx, const std::vector<Dim>& shape, const std::ve
 // tensor.
 using ShapeTable = std::map<expr::TensorId, std::vector<Dim>>;
 Scalar flatten_loads(expr::Context& ctx, Scalar s, const ShapeTable& shapes);
-Dim flatten_loads(expr::Context& ctx, Dim d, const ShapeTable& shapes);
 
 struct Loop {
   SymbolId var;
@@ -43,6 +42,9 @@ void substitute(Nest& nest, const expr::DimMap& map);
 void collapse(expr::Context& ctx, Nest& nest, size_t first = 0);
 // The linear coefficient of `var` in an offset: 0 when it does not occur, nothing when the offset is not affine in it.
 std::optional<Dim> stride_in(expr::Context& ctx, Dim offset, SymbolId var);
+// Its strides in the loops, where all are constants and so is where it starts.
+std::optional<std::vector<int64_t>> const_strides(expr::Context& ctx, Dim offset, const std::vector<Loop>& loops,
+                                                  int64_t& start);
 // Gives `out`, which is written at `offset`, an axis a loop, so that no loop needs a proof that its iterations write to
 // places of their own; where the first of them does not lie at 0, one more axis in front. What the store's index becomes;
 // nothing, and no change, where `out` is not written in even steps.
@@ -71,7 +73,6 @@ enum class ParamShape : uint8_t { Flat, OfTensor };
 class KernelBuilder {
  public:
   KernelBuilder(expr::Context& ctx, std::string name, LocPtr loc, ParamShape params = ParamShape::Flat);
-  expr::Context& ctx() { return ctx_; }
   void add_read(expr::TensorId id, const std::string& name, DType t, const std::vector<Dim>& shape,
                 bool is_constant = false);
   void add_write(expr::TensorId id, const std::string& name, DType t, const std::vector<Dim>& shape);

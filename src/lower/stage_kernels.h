@@ -18,18 +18,9 @@ Result<LoweredKernel> lower_map_stages(const Problem& p, const StageList& list, 
 // contiguous in it, else along the reduction.
 Result<LoweredKernel> lower_reduce(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e,
                                    const Temporaries& temporaries);
-// Two kernels: the base, then the updates in order (serial: they may meet at one element).
-Result<LoweredKernel> lower_scatter_base(const Problem& p, const StageList& list, const Stage& s,
-                                         const Temporaries& temporaries);
-Result<LoweredKernel> lower_scatter_updates(const Problem& p, const StageList& list, const Stage& s,
-                                            const Temporaries& temporaries);
 
 // Whichever of the above fits; not for Scatter, which is two kernels.
 Result<LoweredKernel> lower_single_stage(const Problem& p, const StageList& list, const Stage& s,
                                          const Temporaries& temporaries);
-
-// `buffer[offset] = value`; a Select whose condition does not vary along `vector_var` becomes an If around two stores.
-loop::StmtPtr make_stage_store(expr::Context& ctx, loop::BufferId buffer, Dim offset, Scalar value,
-                               std::optional<SymbolId> vector_var);
 
 }  // namespace pliant::lower

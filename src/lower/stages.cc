@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "lower/epilogue.h"
+
 namespace pliant::lower {
 
 namespace {
@@ -11,10 +13,7 @@ Scalar inline_loads(Scalar s, const std::map<expr::TensorId, const Stage*>& inli
   return expr::substitute(s, {}, [&](Scalar load) {
     auto it = inlined.find(load->tensor);
     if (it == inlined.end()) return load;
-    const te::TensorDef& t = *it->second->tensor;
-    expr::DimMap map;
-    for (size_t i = 0; i < t.index.size(); ++i) map[t.index[i]] = load->index[i];
-    return expr::substitute(it->second->body, map);
+    return expr::substitute(it->second->body, index_map(*it->second->tensor, load->index, {}));
   });
 }
 
@@ -281,6 +280,17 @@ Guarded split_guard(expr::Context& ctx, Scalar body, te::Combiner c, DType accum
 
 Dim element_count(expr::Context& ctx, const std::vector<Dim>& shape) { return product(ctx, shape); }
 
+graph::ConstantPtr constant_of(const Problem& p, expr::TensorId id) {
+  for (size_t i = 0; i < p.inputs.size(); ++i)
+    if (p.inputs[i] && p.inputs[i]->id == id) return p.constants[i];
+  return nullptr;
+}
+
+bool reads_constants(const Problem& p, Scalar s) {
+  const std::vector<Scalar> loads = expr::loads_of(s);
+  return std::all_of(loads.begin(), loads.end(), [&](Scalar l) { return constant_of(p, l->tensor) != nullptr; });
+}
+
 void Signature::add_arg(expr::TensorId id, KernelArg arg) {
   seen_.insert(id);
   args_.push_back(std::move(arg));
@@ -316,19 +326,16 @@ void Signature::add_reads(Scalar flat_body, const std::set<expr::TensorId>& inne
 }
 
 void Signature::add_write_from(const te::Tensor& t, Dim first, Dim count) {
-  builder_.add_write(t->id, t->name, t->dtype, {count});
-  add_written(t, t->id);
+  add_written(*t, {count});
   args_.back().offset = first;
 }
 
-void Signature::add_write_as(const te::Tensor& t, expr::TensorId id) {
-  builder_.add_write(id, t->name, t->dtype, t->shape);
-  add_written(t, id);
-}
+void Signature::add_write(const te::Tensor& t) { add_written(*t, t->shape); }
 
-void Signature::add_written(const te::Tensor& t, expr::TensorId id) {
-  PLIANT_CHECK(!seen_.count(id)) << "tensor " << t->name << " is read before it is written in kernel " << p_.name;
-  add_arg(id, memory_of(*t));
+void Signature::add_written(const te::TensorDef& t, const std::vector<Dim>& shape) {
+  PLIANT_CHECK(!seen_.count(t.id)) << "tensor " << t.name << " is read before it is written in kernel " << p_.name;
+  builder_.add_write(t.id, t.name, t.dtype, shape);
+  add_arg(t.id, memory_of(t));
 }
 
 void Signature::add_constant(expr::TensorId id, const std::string& name, graph::ConstantPtr packed) {

@@ -58,9 +58,7 @@ class Signature {
   // Tensors in `inner` are the kernel's own and get no parameter.
   void add_reads(Scalar flat_body, const std::set<expr::TensorId>& inner);
   void add_read(expr::TensorId id);
-  void add_write(const te::Tensor& t) { add_write_as(t, t->id); }
-  // Writes output `t` through a parameter of another id.
-  void add_write_as(const te::Tensor& t, expr::TensorId id);
+  void add_write(const te::Tensor& t);
   // Writes output `t` from element `first` on: the parameter starts there.
   void add_write_from(const te::Tensor& t, Dim first, Dim count);
   void add_constant(expr::TensorId id, const std::string& name, graph::ConstantPtr packed);
@@ -70,7 +68,7 @@ class Signature {
   void add_arg(expr::TensorId id, KernelArg arg);
   // Of an output or a temporary.
   KernelArg memory_of(const te::TensorDef& t) const;
-  void add_written(const te::Tensor& t, expr::TensorId id);
+  void add_written(const te::TensorDef& t, const std::vector<Dim>& shape);
   const Problem& p_;
   const StageList& list_;
   KernelBuilder& builder_;
@@ -79,5 +77,9 @@ class Signature {
   std::set<expr::TensorId> seen_;
 };
 Dim element_count(expr::Context& ctx, const std::vector<Dim>& shape);
+// The value of an input that is a constant; null for all other tensors.
+graph::ConstantPtr constant_of(const Problem& p, expr::TensorId id);
+// Whether `s` reads nothing but such.
+bool reads_constants(const Problem& p, Scalar s);
 
 }  // namespace pliant::lower

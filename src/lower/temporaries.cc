@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "lower/checks.h"
+#include "lower/templates/template.h"
 
 namespace pliant::lower {
 
@@ -54,6 +55,17 @@ Status lower_maps(const Problem& p, const StageList& list, const std::vector<con
   return ok();
 }
 
+// The base is written like any map, then the updates in their order, by one thread, because they may meet.
+Status lower_scatter(const Problem& p, const StageList& list, const Stage& s, const Temporaries& temporaries,
+                     LoweredNode& out) {
+  Stage base = s;
+  base.body = s.base;
+  out.kernels.push_back(TRY(lower_map_stages(p, list, {&base}, temporaries)));
+  out.kernels.push_back(TRY(schedule_kernel(p, kSerial, make_updates_work(p, list, s, temporaries))));
+  out.kernels.back().work = product(p.ctx, s.tensor->reduce_extent) * (cost_of(s.body) + 4);
+  return ok();
+}
+
 }  // namespace
 
 Status lower_stages_before(const Problem& p, const StageList& list, size_t root, Temporaries& temporaries,
@@ -69,8 +81,7 @@ Status lower_stages_before(const Problem& p, const StageList& list, size_t root,
       continue;
     }
     if (s.tensor->kind == te::Kind::Scatter) {
-      out.kernels.push_back(TRY(lower_scatter_base(p, list, s, temporaries)));
-      out.kernels.push_back(TRY(lower_scatter_updates(p, list, s, temporaries)));
+      TRY(lower_scatter(p, list, s, temporaries, out));
     } else {
       out.kernels.push_back(TRY(lower_single_stage(p, list, s, temporaries)));
     }

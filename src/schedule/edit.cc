@@ -119,15 +119,15 @@ bool Edit::is_size(Dim d) const {
 }
 
 template <class Map>
-std::string Edit::free_name(const Journal<Map>& names, const std::string& base) {
+std::string Edit::free_name(Journal<Map>& names, const std::string& base) {
   if (!names.map().count(base)) return base;
   // `i.2` and `i` both give i.1, i.2 …
   const size_t dot = base.rfind('.');
   const bool is_numbered = dot + 1 < base.size() && dot != std::string::npos &&
                            base.find_first_not_of("0123456789", dot + 1) == std::string::npos;
   const std::string stem = is_numbered ? base.substr(0, dot) : base;
-  for (int k = 1;; ++k)
-    if (std::string name = stem + "." + std::to_string(k); !names.map().count(name)) return name;
+  for (int& k = names.last_number(stem);;)
+    if (std::string name = stem + "." + std::to_string(++k); !names.map().count(name)) return name;
 }
 
 // Symbols are taken from the Context where it already has one of this name with the same facts that this schedule has not
@@ -177,6 +177,11 @@ Dim Edit::derived_index(const std::string& base, Dim extent, int64_t hi) {
   Dim index = make_index(name, extent, hi);
   vars_.set(name, *index.as_symbol());
   return index;
+}
+
+StmtPtr Edit::derived_loop(const std::string& base, Dim extent, ForKind kind, const loop::MakeBody& body, int64_t hi) {
+  const Dim index = derived_index(base, extent, hi);
+  return make_for(index, extent, kind, body(index));
 }
 
 Result<BufferId> Edit::new_buffer(std::string_view name) {
@@ -356,12 +361,6 @@ Status check_known(const Edit& e, Dim size) {
     if (!e.symbols.count(s)) return e.refuse(e.ctx.info(s).name + " is no symbol of the kernel");
   if (!expr::loads_of(expr::make_index(size)).empty()) return e.refuse("the size reads memory");
   return ok();
-}
-
-std::string trace_line(const std::vector<std::string>& words) {
-  std::string line;
-  for (const std::string& w : words) line += (line.empty() ? "" : " ") + w;
-  return line;
 }
 
 bool is_permutation(std::vector<int64_t> order, size_t count) {

@@ -28,6 +28,8 @@ class Journal {
  public:
   explicit Journal(Map& map) : map_(map) {}
   const Map& map() const { return map_; }
+  // The last number that was taken behind this stem. Names are only added while a primitive is at work.
+  int& last_number(const std::string& stem) { return numbers_[stem]; }
   void set(const std::string& key, typename Map::mapped_type value) {
     auto [at, added] = map_.try_emplace(key, value);
     before_.emplace_back(key, added ? std::nullopt : std::optional(at->second));
@@ -43,6 +45,7 @@ class Journal {
 
  private:
   Map& map_;
+  std::map<std::string, int> numbers_;
   std::vector<std::pair<std::string, std::optional<typename Map::mapped_type>>> before_;
 };
 
@@ -88,6 +91,9 @@ class Edit {
   Result<Dim> new_size(std::string_view name, Dim value);
   // As new_index, for a name of our own choice: `base`, or `base.1`, `base.2` … where that is taken.
   Dim derived_index(const std::string& base, Dim extent, int64_t hi = expr::kNoLimit);
+  // A loop over such an index, which `body` gets.
+  StmtPtr derived_loop(const std::string& base, Dim extent, ForKind kind, const loop::MakeBody& body,
+                       int64_t hi = expr::kNoLimit);
   Result<BufferId> new_buffer(std::string_view name);
   Result<Buffer> new_buffer(std::string_view name, DType type, std::vector<Dim> shape, Scope scope);
   // Refuses to allocate `what`, which has this shape, where it cannot be.
@@ -123,7 +129,7 @@ class Edit {
   void write(const std::vector<std::string>& names);
   static const char* scope_text(Scope s);
   template <class Map>
-  static std::string free_name(const Journal<Map>& names, const std::string& base);
+  static std::string free_name(Journal<Map>& names, const std::string& base);
   Dim make_index(const std::string& name, Dim extent, int64_t hi, int64_t lo = 0);
   void drop_stale_facts();
   void drop_stale_names();
@@ -148,8 +154,6 @@ Status check_fusable(const Edit& e, const StmtPtr& out, const StmtPtr& in);
 // Refuses where a nest is no longer the instruction that it was made.
 Status check_instructions(const Edit& e);
 
-// `words` joined by spaces, names quoted where they need it.
-std::string trace_line(const std::vector<std::string>& words);
 // Whether the list has each of 0 … count - 1 once.
 bool is_permutation(std::vector<int64_t> order, size_t count);
 

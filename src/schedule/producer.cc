@@ -42,15 +42,12 @@ Result<Producer> find_producer(const Edit& e, const Buffer& b) {
     p.loops.push_back(*at);
     loops.erase(at);
   }
-  bool checks = false;
-  loop::for_each(p.nest, [&](const Stmt& s) { checks |= s.kind == StmtKind::Check; });
-  if (checks) return e.refuse("the nest that writes " + name + " holds a check");
+  if (find_first(p.nest, [](const Stmt& s) { return s.kind == StmtKind::Check; }))
+    return e.refuse("the nest that writes " + name + " holds a check");
   for (const Access& a : accesses_of(p.alloc->body[0]))
     if (a.is_store && reads.count(a.buffer)) return e.refuse("what " + name + " is computed from changes while it lives");
-  loop::for_each(p.alloc->body[0], [&](const Stmt& s) {
-    if (s.alloc && reads.count(s.alloc->id)) checks = true;
-  });
-  if (checks) return e.refuse(name + " is computed from a buffer that is allocated inside it");
+  if (find_first(p.alloc->body[0], [&](const Stmt& s) { return s.alloc && reads.count(s.alloc->id) > 0; }))
+    return e.refuse(name + " is computed from a buffer that is allocated inside it");
   return p;
 }
 

@@ -4,11 +4,13 @@
 
 namespace pliant::schedule {
 
-std::optional<Region> region_of(const std::vector<Access>& accesses, BufferId buffer, const Extents& inner,
-                                expr::Context& ctx) {
+namespace {
+
+// A region that contains every one of these accesses of a buffer, made while the loops of `inner` run. Nothing when the
+// bounds of an index are not known.
+std::optional<Region> region_of(const std::vector<Access>& accesses, const Extents& inner, expr::Context& ctx) {
   std::optional<std::vector<Bounds>> all;
   for (const Access& a : accesses) {
-    if (a.buffer != buffer) continue;
     std::vector<Bounds> here;
     for (Dim d : a.index) {
       if (!expr::loads_of(expr::make_index(d)).empty()) return std::nullopt;
@@ -37,6 +39,8 @@ std::optional<Region> region_of(const std::vector<Access>& accesses, BufferId bu
   return r;
 }
 
+}  // namespace
+
 std::optional<std::vector<Dim>> shape_for(const std::vector<Dim>& size, const Extents& around, expr::Context& ctx) {
   std::vector<Dim> shape;
   for (Dim d : size) {
@@ -54,7 +58,7 @@ std::optional<std::vector<Dim>> shape_for(const std::vector<Dim>& size, const Ex
 }
 
 Result<Tile> tile_of(const Edit& e, const Buffer& b, const StmtPtr& body, Scope scope) {
-  auto region = region_of(accesses_of(body), b.id, loops_below(body), e.ctx);
+  auto region = region_of(accesses_of(body, b.id), loops_below(body), e.ctx);
   if (!region) return e.refuse("the part of %" + b.name + " that the loop's body touches is not known");
   auto shape = shape_for(region->size, e.enclosing_loops(body), e.ctx);
   if (!shape) return e.refuse("a tile of %" + b.name + " has no known size");
@@ -84,7 +88,6 @@ std::optional<Cover> covering(const StmtPtr& root, BufferId buffer, const Region
   StmtPtr s = root;
   for (; s->kind == StmtKind::For; s = s->body[0]) loops.emplace_back(s->var, s->extent);
   if (s->kind != StmtKind::Store || s->buffer != buffer) return std::nullopt;
-  size_t used = 0;
   for (size_t k = 0; k < s->index.size(); ++k) {
     Dim rest = s->index[k] - region.base[k];
     if (rest.is_const(0) && ctx.proves_equal(region.size[k], ctx.constant(1))) continue;
@@ -92,11 +95,10 @@ std::optional<Cover> covering(const StmtPtr& root, BufferId buffer, const Region
     auto at = std::find_if(loops.begin(), loops.end(), [&](auto& l) { return var && l.first == *var; });
     if (at == loops.end() || !ctx.proves_equal(at->second, region.size[k])) return std::nullopt;
     loops.erase(at);
-    ++used;
   }
   if (!loops.empty()) return std::nullopt;
   Cover c{s, s->store_kind != StoreKind::Assign};
-  for (const Access& a : accesses_of(root)) c.reads_buffer |= a.buffer == buffer && !a.is_store;
+  for (const Access& a : accesses_of(root, buffer)) c.reads_buffer |= !a.is_store;
   return c;
 }
 

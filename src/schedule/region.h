@@ -8,11 +8,6 @@ namespace pliant::schedule {
 struct Region {
   std::vector<Dim> base, size;
 };
-// A region that contains every access of `buffer` among `accesses`, made while the loops of `inner` run. Nothing when the
-// bounds of an index are not known.
-std::optional<Region> region_of(const std::vector<Access>& accesses, BufferId buffer, const Extents& inner,
-                                expr::Context& ctx);
-
 // A shape that holds a region of this size wherever the loops of `around` stand: constants where those are known, else over
 // the kernel's symbols. Nothing when neither is known.
 std::optional<std::vector<Dim>> shape_for(const std::vector<Dim>& size, const Extents& around, expr::Context& ctx);

@@ -16,7 +16,7 @@ using loop::TokenKind;
 // The words of one line, taken from left to right. After a fault every further word is empty.
 class Words {
  public:
-  Words(std::string_view line, expr::Context& ctx) : line_(line), parser_(line, ctx), lex_(parser_.lex) {}
+  Words(std::string_view line, expr::Context& ctx) : line_(line), ctx_(ctx), parser_(line, ctx), lex_(parser_.lex) {}
 
   std::string name() {
     if (lex_.peek().kind != TokenKind::Name) return fail("a name");
@@ -35,12 +35,12 @@ class Words {
     return v;
   }
   // An integer, or a size in brackets.
-  Dim size(expr::Context& ctx) {
-    if (!lex_.is("[")) return ctx.constant(integer());
+  Dim size() {
+    if (!lex_.is("[")) return ctx_.constant(integer());
     const Result<std::vector<Dim>> dims = parser_.dims("[", "]");
     if (dims.ok() && dims.value().size() == 1) return dims.value()[0];
     fail("a size");
-    return ctx.constant(1);
+    return ctx_.constant(1);
   }
   std::vector<int64_t> integers() {
     std::vector<int64_t> out;
@@ -85,6 +85,7 @@ class Words {
     return "";
   }
   std::string_view line_;
+  expr::Context& ctx_;
   loop::ExprParser parser_;
   Lexer& lex_;
   std::optional<Error> fault_;
@@ -98,36 +99,27 @@ struct Verb {
 
 // ---- what stands in a line: each reads its words and gives the arguments that they are
 
-struct Name {
-  static auto read(Words& w, expr::Context&) { return std::tuple{w.name()}; }
+template <auto word>
+struct One {
+  static auto read(Words& w) { return std::tuple{(w.*word)()}; }
 };
-struct Names {
-  static auto read(Words& w, expr::Context&) { return std::tuple{w.names()}; }
-};
-struct Integer {
-  static auto read(Words& w, expr::Context&) { return std::tuple{w.integer()}; }
-};
-struct Integers {
-  static auto read(Words& w, expr::Context&) { return std::tuple{w.integers()}; }
-};
-struct Size {
-  static auto read(Words& w, expr::Context& ctx) { return std::tuple{w.size(ctx)}; }
-};
-struct MemoryScope {
-  static auto read(Words& w, expr::Context&) { return std::tuple{w.scope()}; }
-};
+using Name = One<&Words::name>;
+using Names = One<&Words::names>;
+using Integer = One<&Words::integer>;
+using Integers = One<&Words::integers>;
+using Size = One<&Words::size>;
+using MemoryScope = One<&Words::scope>;
 struct At {
-  static std::tuple<> read(Words& w, expr::Context&) { return w.word("at"), std::tuple{}; }
+  static std::tuple<> read(Words& w) { return w.word("at"), std::tuple{}; }
 };
 struct Arrow {
-  static std::tuple<> read(Words& w, expr::Context&) { return w.arrow(), std::tuple{}; }
+  static std::tuple<> read(Words& w) { return w.arrow(), std::tuple{}; }
 };
 
 // The primitive on what stands in the line, which are its arguments in their order.
 template <auto primitive, class... Operands>
 Status apply(Schedule& s, Words& w) {
-  const std::tuple<decltype(Operands::read(w, s.ctx()))...> parts{
-      Operands::read(w, s.ctx())...};  // in braces: from left to right
+  const std::tuple<decltype(Operands::read(w))...> parts{Operands::read(w)...};  // in braces: from left to right
   TRY(w.finish());
   const auto arguments = std::apply([](const auto&... part) { return std::tuple_cat(part...); }, parts);
   return std::apply([&](const auto&... a) { return std::invoke(primitive, s, a...); }, arguments);
@@ -183,7 +175,7 @@ Status apply_specialize(Schedule& s, Words& w) {
 Status apply_partition(Schedule& s, Words& w) {
   auto l = w.name();
   std::optional<Dim> count;
-  if (!w.is("-")) count = w.size(s.ctx());
+  if (!w.is("-")) count = w.size();
   w.arrow();
   auto main = w.name(), tail = w.name();
   return after(w, [&] { return count ? s.partition(l, *count, main, tail) : s.partition(l, main, tail); });

@@ -54,9 +54,11 @@ Scalar exp_of(const Build& b, Scalar x);
 Scalar log_of(const Build& b, Scalar x);
 // e^x of f32 for |x| up to 20, as good as sums with numbers near 1 need: within 1e-6 of the result.
 Scalar exp_near_zero(const Build& b, Scalar x);
-// atan(y / x) in the quadrant of (x, y), f64 arithmetic, absolute error below 1e-15 times the result's size; NaN where an
-// argument is.
-Scalar arc_tangent(const Build& b, Scalar y, Scalar x);
+
+// Where functions of x lose digits, below 1e-3, a few terms of a series are exact enough.
+inline Scalar small_or(const Build& b, Scalar x, Scalar small, Scalar large) {
+  return b.select(b.lt(b.abs(x), b.c(1e-3)), small, large);
+}
 
 inline bool is_unary(Scalar s, UnaryOp op) { return s->kind == ScalarKind::Unary && s->unary() == op; }
 inline bool is_binary(Scalar s, BinaryOp op) { return s->kind == ScalarKind::Binary && s->binary() == op; }

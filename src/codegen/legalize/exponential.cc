@@ -107,11 +107,6 @@ Scalar tanh_f64(const Build& b, Scalar x) {
   return b.with_sign_of(e / (b.c(2) - e), x);
 }
 
-// Below 1e-3 differences of exponentials lose digits; two terms of the series are exact enough there.
-Scalar small_or(const Build& b, Scalar x, Scalar small, Scalar large) {
-  return b.select(b.lt(b.abs(x), b.c(1e-3)), small, large);
-}
-
 }  // namespace
 
 Scalar exp_near_zero(const Build& b, Scalar x) {

@@ -2,6 +2,7 @@
 //
 //   add(a, b) : f16  →  cast<f16>(add(cast<f32>(a), cast<f32>(b)))
 #include "codegen/legalize/legalize.h"
+#include "expr/scalar/with_args.h"
 
 namespace pliant::codegen::rules {
 
@@ -20,18 +21,11 @@ Scalar wide(Scalar s) { return make_cast(DType::F32, s); }
 
 Scalar rewrite_half(Scalar s) {
   if (s->args.empty() || !is_half(s->args[s->kind == ScalarKind::Select ? 1 : 0].dtype())) return {};
-  switch (s->kind) {
-    case ScalarKind::Unary: {
-      const Scalar x = expr::make_unary(s->unary(), wide(s->args[0]));
-      return s.dtype() == DType::Bool ? x : make_cast(s.dtype(), x);
-    }
-    case ScalarKind::Binary: {
-      const Scalar x = expr::make_binary(s->binary(), wide(s->args[0]), wide(s->args[1]));
-      return s.dtype() == DType::Bool ? x : make_cast(s.dtype(), x);
-    }
-    case ScalarKind::Fma: return make_cast(s.dtype(), expr::make_fma(wide(s->args[0]), wide(s->args[1]), wide(s->args[2])));
-    default: return {};
-  }
+  if (s->kind != ScalarKind::Unary && s->kind != ScalarKind::Binary && s->kind != ScalarKind::Fma) return {};
+  std::vector<Scalar> args;
+  for (Scalar a : s->args) args.push_back(wide(a));
+  const Scalar x = expr::with_args(s, args);
+  return s.dtype() == DType::Bool ? x : make_cast(s.dtype(), x);
 }
 
 Scalar rewrite_cast(Scalar s) {

@@ -13,8 +13,6 @@ namespace {
 
 class Legalizer {
  public:
-  explicit Legalizer(expr::Context& ctx) : ctx_(ctx) {}
-
   Scalar run(Scalar s) {
     if (auto it = done_.find(s.node()); it != done_.end()) return it->second;
     Scalar out = with_legal_args(s);
@@ -41,16 +39,15 @@ class Legalizer {
     return changed ? expr::with_args(s, args) : s;
   }
 
-  expr::Context& ctx_;
   std::unordered_map<const expr::ScalarNode*, Scalar> done_;
 };
 
 }  // namespace
 
-Scalar legalize_scalar(Scalar s, expr::Context& ctx) { return Legalizer(ctx).run(s); }
+Scalar legalize_scalar(Scalar s) { return Legalizer().run(s); }
 
-loop::Function legalize(const loop::Function& f, expr::Context& ctx, const Target&) {
-  Legalizer legalizer(ctx);
+loop::Function legalize(const loop::Function& f) {
+  Legalizer legalizer;
   // An instruction computes what it does as it is.
   auto visit = [&](auto&& self, const loop::StmtPtr& s) -> loop::StmtPtr {
     if (s->kind == loop::StmtKind::For && s->for_kind == loop::ForKind::Tensor) return s;

@@ -1,13 +1,11 @@
 // Rewriting of Scalars into operations that the emitters have. Rules are grouped by topic, one file each; a rule gets a node
 // whose operands are legal already and gives what replaces it, built from any nodes: the result is legalised again.
 #pragma once
-#include <unordered_map>
-
 #include "expr/expr.h"
 
 namespace pliant::codegen {
 
-expr::Scalar legalize_scalar(expr::Scalar s, expr::Context& ctx);
+expr::Scalar legalize_scalar(expr::Scalar s);
 
 namespace rules {
 

@@ -60,11 +60,6 @@ Scalar log_f64(const Build& b, Scalar x) {
   return with_special_cases(b, x, b.fma(e, b.c(6.93147180369123816490e-01), f - (half_square - low)));
 }
 
-// Arguments below this are handled by a series of odd or few terms.
-Scalar small_or(const Build& b, Scalar x, Scalar small, Scalar large) {
-  return b.select(b.lt(b.abs(x), b.c(1e-3)), small, large);
-}
-
 }  // namespace
 
 Scalar log_of(const Build& b, Scalar x) { return b.t == DType::F32 ? log_f32(b, x) : log_f64(b, x); }

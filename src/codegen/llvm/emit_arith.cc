@@ -400,6 +400,4 @@ Value* Emitter::reduce_lanes(loop::StoreKind k, DType t, Value* v) {
   return out;
 }
 
-Value* Emitter::any_lane(Value* mask) { return b_.CreateOrReduce(mask); }
-
 }  // namespace pliant::codegen

@@ -23,7 +23,7 @@ Value* Emitter::load_run_or_element(const BufferState& b, const Index& ix, Value
   // The first element is there unless all lanes, or the first of a run, are left out.
   Value* has_first = condition;
   if (mask) {
-    Value* stays = b_.CreateAnd(b_.CreateNot(runs), any_lane(mask));
+    Value* stays = b_.CreateAnd(b_.CreateNot(runs), b_.CreateOrReduce(mask));
     has_first = condition ? b_.CreateAnd(condition, stays) : stays;
   }
   Value* element = splat(load_scalar(b, has_first ? b_.CreateSelect(has_first, p, zeros(bytes)) : p));

@@ -39,19 +39,7 @@ llvm::Function* Emitter::begin_function(const std::string& symbol, llvm::Functio
     function_->addFnAttr("min-legal-vector-width", std::to_string(8 * target_.vector_bytes));
   }
   hoist_ = std::make_unique<Hoister>(b_);
-  env_.clear();
-  read_symbol_ = {};
-  buffers_.clear();
-  accesses_.clear();
-  guard_ = {};
-  guard_ids_.clear();
-  outer_guards_.clear();
-  has_non_temporal_ = false;
-  stop_ = nullptr;
-  stopped_ = nullptr;
-  has_load_.clear();
   clear_memo();
-  lanes_ = 0;
   b_.SetInsertPoint(llvm::BasicBlock::Create(llvm_, "entry", function_));
   return function_;
 }
@@ -82,7 +70,6 @@ void Emitter::bind_buffers(const loop::Function& f, Value* frame) {
     gap = hoist_->define(b_.CreateLoad(
         b_.getInt64Ty(), b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), frame, offsetof(artifact::KernelFrame, scratch_gap)),
         "gap"));
-  scratch_places_.clear();
   for (size_t i = 0; i < layout.pieces.size(); ++i)
     scratch_places_[layout.pieces[i].buffer] = {
         layout.pieces[i].offset, i == 0 ? nullptr : hoist_->mul(gap, hoist_->constant(static_cast<int64_t>(i)))};

@@ -25,20 +25,10 @@ std::optional<int64_t> const_of(Value* v) {
 }
 
 Index of_uniform(Value* v) {
-  Index x;
-  if (auto k = const_of(v)) {
-    x.constant = *k;
-  } else {
-    x.terms = {v};
-  }
-  return x;
+  if (const auto k = const_of(v)) return {.constant = *k};
+  return {.terms = {v}};
 }
-
-Index of_wide(Value* v) {
-  Index x;
-  x.wide = v;
-  return x;
-}
+Index of_wide(Value* v) { return {.wide = v}; }
 
 int64_t power_of_two_above(int64_t n) {
   int64_t p = 1;
@@ -183,11 +173,7 @@ Index Emitter::index_of(Dim d) {
 Index Emitter::index_of_atom(const expr::Atom& a) {
   switch (a.kind) {
     case expr::AtomKind::Symbol: {
-      Index x;
-      if (lanes_ && a.symbol == lane_var_) {
-        x.step = hoist_->constant(1);
-        return x;
-      }
+      if (lanes_ && a.symbol == lane_var_) return {.step = hoist_->constant(1)};
       if (auto it = env_.find(a.symbol); it != env_.end()) return of_uniform(it->second);
       PLIANT_CHECK(read_symbol_) << "symbol " << ctx_.info(a.symbol).name << " is not bound";
       return of_uniform(read_symbol_(a.symbol));
@@ -266,16 +252,10 @@ Value* Emitter::small_carry(Value* r, Value* s, Value* div, int64_t hi) {
 
 Index Emitter::divide_small(const Index& n, const Small& small, Value* div, bool nonnegative, bool want_mod) {
   // base + s with s in [0, hi]; `r` is the remainder of the base.
-  Index base_index;
-  base_index.terms = n.terms;
-  base_index.constant = n.constant + small.lo;
-  Value* base = uniform_part(base_index);
+  Value* base = uniform_part({n.terms, n.constant + small.lo});
   const int64_t hi = small.hi - small.lo;
   Value* s = small.v;
-  if (small.lo != 0) {
-    Value* shift = splat(b_.getInt32(static_cast<uint32_t>(-small.lo)));
-    s = add_lanes(small.v, shift);
-  }
+  if (small.lo != 0) s = add_lanes(s, splat(b_.getInt32(static_cast<uint32_t>(-small.lo))));
   const std::optional<int64_t> k = const_of(div);
   if (!k) div = hoist_->smax(div, hoist_->constant(1));
   const bool base_nonnegative = nonnegative && small.lo == 0;  // lane 0 alone is the base
@@ -301,11 +281,8 @@ Index Emitter::divide_small(const Index& n, const Small& small, Value* div, bool
   Index rest = of_uniform(r);
   rest.small = s;
   rest.small_hi = hi;
-  Index taken;
-  taken.small = carry;
-  taken.small_hi = hi;
   accumulate(out, rest);
-  accumulate(out, scale(taken, hoist_->mul(div, hoist_->constant(-1))));
+  accumulate(out, scale({.small = carry, .small_hi = hi}, hoist_->mul(div, hoist_->constant(-1))));
   return out;
 }
 
@@ -323,10 +300,7 @@ Index Emitter::extremum(const expr::Atom& a) {
     const std::optional<Small> s = y.is_uniform() ? small_part(x) : std::nullopt;
     if (s) {
       // min(b + s, u) = min(b, u - lo) + min(s, clamp(u - b, lo, hi)), and max alike with the bounds exchanged.
-      Index base_index;
-      base_index.terms = x.terms;
-      base_index.constant = x.constant;
-      Value* base = uniform_part(base_index);
+      Value* base = uniform_part({x.terms, x.constant});
       Value* u = uniform_part(y);
       Value* gap = hoist_->smax(hoist_->smin(hoist_->sub(u, base), hoist_->constant(s->hi)), hoist_->constant(s->lo));
       Value* new_base = pick(base, hoist_->sub(u, hoist_->constant(want_max ? s->hi : s->lo)));
@@ -334,11 +308,7 @@ Index Emitter::extremum(const expr::Atom& a) {
         Value* bound = splat(b_.CreateTrunc(gap, b_.getInt32Ty()));
         return b_.CreateBinaryIntrinsic(want_max ? llvm::Intrinsic::smax : llvm::Intrinsic::smin, s->v, bound);
       });
-      x = Index{};
-      x.terms = {new_base};
-      x.small = v;
-      x.small_lo = s->lo;
-      x.small_hi = s->hi;
+      x = {.terms = {new_base}, .small = v, .small_lo = s->lo, .small_hi = s->hi};
       continue;
     }
     Value* p = wide_lanes(x);

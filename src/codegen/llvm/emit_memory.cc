@@ -18,9 +18,8 @@ Dim Emitter::flat_index(const loop::Buffer& b, const std::vector<Dim>& index) {
 }
 
 bool Emitter::proves_in_bounds(const loop::Buffer& b, const std::vector<Dim>& index) {
-  for (size_t i = 0; i < index.size(); ++i) {
+  for (size_t i = 0; i < index.size(); ++i)
     if (!ctx_.proves_less_equal(ctx_.constant(0), index[i]) || !ctx_.proves_less(index[i], b.shape[i])) return false;
-  }
   return true;
 }
 
@@ -41,9 +40,7 @@ Value* Emitter::address(const BufferState& b, const Index& ix) {
 
 Value* Emitter::lane_addresses(const BufferState& b, const Index& ix) {
   llvm::Type* element = memory_type(b.buffer->dtype);
-  Index uniform;
-  uniform.terms = ix.terms;
-  uniform.constant = ix.constant;
+  const Index uniform{ix.terms, ix.constant};
   if (const std::optional<Small> s = small_part(ix)) return b_.CreateInBoundsGEP(element, address(b, uniform), s->v);
   Index varying = ix;
   varying.terms.clear();
@@ -65,10 +62,9 @@ Value* Emitter::gather(const BufferState& b, Value* pointers, Value* mask) {
 void Emitter::annotate(llvm::Instruction* i, const BufferState& b, bool is_load) {
   if (opt_level_ == 0) return;
   accesses_.emplace_back(i, b.buffer->id);
-  if (is_load && b.buffer->scope == Scope::Param && !b.buffer->is_output) {
-    // Gathers carry no such mark.
-    if (llvm::isa<llvm::LoadInst>(i)) i->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(llvm_, {}));
-  }
+  // Gathers carry no such mark.
+  if (is_load && b.buffer->scope == Scope::Param && !b.buffer->is_output && llvm::isa<llvm::LoadInst>(i))
+    i->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(llvm_, {}));
 }
 
 Value* Emitter::zeros(int64_t bytes) {
@@ -172,9 +168,8 @@ void Emitter::store_vector(const BufferState& b, Value* pointer, Value* value, V
 }
 
 int64_t Emitter::short_step(const Index& ix) const {
-  for (int64_t n : {2, 3, 4, -2, -3, -4}) {
+  for (int64_t n : {2, 3, 4, -2, -3, -4})
     if (ix.steps_by(n)) return n;
-  }
   return 0;
 }
 
@@ -223,7 +218,7 @@ Val Emitter::emit_load(Scalar s) {
   if (ix.is_uniform()) {
     Value* condition = guarded ? guard_.uniform : nullptr;
     if (guarded && guard_.mask && !guard_.some_lane) {
-      Value* some = any_lane(guard_.mask);
+      Value* some = b_.CreateOrReduce(guard_.mask);
       condition = condition ? b_.CreateAnd(condition, some) : some;
     }
     return {load_scalar(b, kept_inside(address(b, ix), condition, bytes)), false};

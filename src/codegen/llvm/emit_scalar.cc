@@ -128,7 +128,7 @@ Val Emitter::emit(Scalar s) {
 }
 
 Val Emitter::emit_value_atom(const expr::Atom& a) {
-  const Scalar s = legalize_scalar(Scalar(a.scalar), ctx_);
+  const Scalar s = legalize_scalar(Scalar(a.scalar));
   const Val v = emit(s);
   llvm::Type* wide = type(DType::I64, v.vec);
   return {is_signed_int(s.dtype()) ? b_.CreateSExt(v.v, wide) : b_.CreateZExt(v.v, wide), v.vec};
@@ -208,7 +208,7 @@ Val Emitter::emit_side(Scalar side, Scalar other, Val cond, bool negate) {
   }
   emit_shared(side, other);
   if (cond.vec) {
-    take = any_lane(g.mask);
+    take = b_.CreateOrReduce(g.mask);
     g.some_lane = true;
   }
   auto* taken = llvm::BasicBlock::Create(llvm_, "side", function_);

@@ -65,11 +65,8 @@ Value* Emitter::load_spread(const BufferState& b, const Index& ix) {
   const auto [low, high] = std::minmax_element(at.begin(), at.end());
   const int64_t span = *high - *low + 1;
   if (span > lanes_) return nullptr;
-  Index first;
-  first.terms = ix.terms;
-  first.constant = ix.constant + *low;
   auto* run_type = llvm::FixedVectorType::get(memory_type(b.buffer->dtype), static_cast<unsigned>(span));
-  auto* run = b_.CreateAlignedLoad(run_type, address(b, first), alignment_of(b));
+  auto* run = b_.CreateAlignedLoad(run_type, address(b, {ix.terms, ix.constant + *low}), alignment_of(b));
   annotate(run, b, true);
   std::vector<int> from;
   for (int64_t n : at) from.push_back(static_cast<int>(n - *low));

@@ -82,38 +82,32 @@ void Emitter::emit_if(const Stmt& s) {
   emit_branch(emit(s.value).v, [&] { emit(s.body[0]); }, otherwise);
 }
 
-Emitter::Conditions Emitter::emit_conditions(const std::vector<Scalar>& conjuncts) {
-  Conditions out;
-  auto conjoin = [&](Value* x, Value* y) { return x ? b_.CreateAnd(x, y) : y; };
-  for (Scalar c : conjuncts) {
-    const Val v = emit(c);
-    Value*& of_kind = v.vec ? out.mask : out.uniform;
-    of_kind = conjoin(of_kind, v.v);
-  }
-  return out;
-}
-
 void Emitter::emit_under_mask(const StmtPtr& body, Value* mask) {
   Guard g = guard_;
   g.mask = guard_.mask ? b_.CreateAnd(guard_.mask, mask) : mask;
   g.some_lane = false;
   if (!needs_some_lane(body)) return with_guard(g, [&] { emit(body); });
   g.some_lane = true;
-  emit_branch(any_lane(g.mask), [&] { with_guard(g, [&] { emit(body); }); });
+  emit_branch(b_.CreateOrReduce(g.mask), [&] { with_guard(g, [&] { emit(body); }); });
 }
 
 void Emitter::emit_masked_if(const Stmt& s) {
-  Conditions c = emit_conditions(expr::conjuncts_of(s.value));
+  Value *uniform = nullptr, *mask = nullptr;  // the conjunctions of the conditions of each kind; null for none
+  for (Scalar c : expr::conjuncts_of(s.value)) {
+    const Val v = emit(c);
+    Value*& of_kind = v.vec ? mask : uniform;
+    of_kind = of_kind ? b_.CreateAnd(of_kind, v.v) : v.v;
+  }
   const StmtPtr then = s.body[0];
   const StmtPtr otherwise = s.body.size() > 1 ? s.body[1] : nullptr;
-  if (!c.mask) return emit_branch(c.uniform, [&] { emit(then); }, otherwise);
+  if (!mask) return emit_branch(uniform, [&] { emit(then); }, otherwise);
   if (otherwise) {
-    if (c.uniform) c.mask = b_.CreateAnd(c.mask, splat(c.uniform));
-    emit_under_mask(then, c.mask);
-    return emit_under_mask(otherwise, b_.CreateNot(c.mask));
+    if (uniform) mask = b_.CreateAnd(mask, splat(uniform));
+    emit_under_mask(then, mask);
+    return emit_under_mask(otherwise, b_.CreateNot(mask));
   }
-  if (!c.uniform) return emit_under_mask(then, c.mask);
-  emit_branch(c.uniform, [&] { emit_under_mask(then, c.mask); });
+  if (!uniform) return emit_under_mask(then, mask);
+  emit_branch(uniform, [&] { emit_under_mask(then, mask); });
 }
 
 void Emitter::emit_alloc(const Stmt& s) {
@@ -157,7 +151,7 @@ void Emitter::emit_check(const Stmt& s) {
     bad = b_.CreateNot(splat(ok));
     if (guard_.mask) bad = b_.CreateAnd(bad, guard_.mask);
   }
-  Value* fails = bad ? any_lane(bad) : b_.CreateNot(ok.v);
+  Value* fails = bad ? b_.CreateOrReduce(bad) : b_.CreateNot(ok.v);
   b_.CreateCondBr(fails, trap, next, llvm::MDBuilder(llvm_).createBranchWeights(1, 1 << 20));
   hoist_->enter(trap);
   const size_t log = memo_log_.size();

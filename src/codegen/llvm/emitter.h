@@ -31,6 +31,7 @@ struct Val {
   bool vec = false;
 };
 
+// Of one kernel or shape function.
 class Emitter {
  public:
   Emitter(llvm::Module& module, expr::Context& ctx, const Target& target, int opt_level);
@@ -83,12 +84,6 @@ class Emitter {
   void emit_if(const loop::Stmt& s);
   void emit_masked_if(const loop::Stmt& s);
   void emit_under_mask(const loop::StmtPtr& body, llvm::Value* mask);
-  // The conjunction of conditions in a vector loop, by kind; null where there is none.
-  struct Conditions {
-    llvm::Value* uniform = nullptr;
-    llvm::Value* mask = nullptr;
-  };
-  Conditions emit_conditions(const std::vector<expr::Scalar>& conjuncts);
   void emit_branch(llvm::Value* cond, const std::function<void()>& then, const loop::StmtPtr& otherwise = nullptr);
   void emit_alloc(const loop::Stmt& s);
   void emit_check(const loop::Stmt& s);
@@ -229,7 +224,6 @@ class Emitter {
   llvm::Value* combine(loop::StoreKind k, DType t, llvm::Value* old, llvm::Value* value);
   llvm::Value* reduce_lanes(loop::StoreKind k, DType t, llvm::Value* v);
   llvm::Value* constant(DType t, uint64_t bits);
-  llvm::Value* any_lane(llvm::Value* mask);
   // Calls a C function of f64 arguments, lane by lane.
   llvm::Value* call_math(const char* name, std::vector<llvm::Value*> args);
   llvm::Value* int_power(DType t, llvm::Value* x, llvm::Value* y);

@@ -9,7 +9,7 @@
 namespace pliant::codegen {
 
 struct Index {
-  std::vector<llvm::Value*> terms;  // uniform i64 values
+  std::vector<llvm::Value*> terms{};  // uniform i64 values
   int64_t constant = 0;
   llvm::Value* step = nullptr;   // uniform i64
   llvm::Value* small = nullptr;  // <lanes x i32> within [small_lo, small_hi]

@@ -18,6 +18,10 @@ void mark_outlined(llvm::Instruction& back) {
 }
 
 void outline_loops(llvm::Function& f) {
+  const auto is_marked = [](const llvm::BasicBlock& b) {
+    return b.getTerminator()->hasMetadata(llvm::LLVMContext::MD_loop);
+  };
+  if (std::none_of(f.begin(), f.end(), is_marked)) return;
   std::vector<std::vector<llvm::BasicBlock*>> regions;
   llvm::DominatorTree dominators(f);
   const llvm::LoopInfo loops(dominators);

@@ -7,9 +7,6 @@
 
 namespace pliant::codegen {
 
-bool SpillHandler::isMissedOptRemarkEnabled(llvm::StringRef pass) const { return pass == "regalloc"; }
-bool SpillHandler::isAnyRemarkEnabled() const { return true; }
-
 bool SpillHandler::handleDiagnostics(const llvm::DiagnosticInfo& info) {
   const auto* missed = llvm::dyn_cast<llvm::MachineOptimizationRemarkMissed>(&info);
   if (!missed) return false;

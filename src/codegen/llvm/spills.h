@@ -9,8 +9,8 @@ namespace pliant::codegen {
 class SpillHandler : public llvm::DiagnosticHandler {
  public:
   explicit SpillHandler(std::vector<Spills>& spills) : spills_(spills) {}
-  bool isMissedOptRemarkEnabled(llvm::StringRef pass) const override;
-  bool isAnyRemarkEnabled() const override;
+  bool isMissedOptRemarkEnabled(llvm::StringRef pass) const override { return pass == "regalloc"; }
+  bool isAnyRemarkEnabled() const override { return true; }
   bool handleDiagnostics(const llvm::DiagnosticInfo& info) override;
 
  private:

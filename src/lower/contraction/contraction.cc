@@ -17,27 +17,18 @@ namespace pliant::lower {
 
 namespace {
 
-bool uses_any(Scalar s, SymbolId v) { return expr::uses_symbol(s, v); }
-
-struct Product {
-  Scalar x, y;
-};
-std::optional<Product> product_of_body(Scalar body) {
-  if (body->kind != expr::ScalarKind::Binary || body->binary() != expr::BinaryOp::Mul) return std::nullopt;
-  return Product{body->args[0], body->args[1]};
-}
-
 // The factor that varies along the output's contiguous axis is b.
 std::optional<Factors> make_factors(const Problem& p, const te::TensorDef& t, Scalar body, const Epilogue& e,
                                     const ShapeTable& shapes) {
   expr::Context& ctx = p.ctx;
-  auto prod = product_of_body(flatten_loads(ctx, body, shapes));
-  if (!prod || e.outputs.empty()) return std::nullopt;
+  const Scalar product = flatten_loads(ctx, body, shapes);
+  if (product->kind != expr::ScalarKind::Binary || product->binary() != expr::BinaryOp::Mul || e.outputs.empty())
+    return std::nullopt;
   Factors f;
   f.acc = ctx.fresh_tensor();
   Nest nest;
   for (size_t i = 0; i < t.index.size(); ++i) nest.loops.push_back({t.index[i], t.shape[i]});
-  nest.scalars = {prod->x, prod->y};
+  nest.scalars = product->args;
   for (size_t k = 0; k < e.values.size(); ++k) {
     nest.offsets.push_back(flat_offset(ctx, e.outputs[k]->shape, e.index[k]));
     nest.scalars.push_back(flat_epilogue(ctx, e.values[k], t, f.acc, shapes));
@@ -53,14 +44,15 @@ std::optional<Factors> make_factors(const Problem& p, const te::TensorDef& t, Sc
     if (s && s->is_const(1)) col = i;
   }
   if (col == nest.loops.size()) return std::nullopt;
-  bool in_x = uses_any(nest.scalars[0], nest.loops[col].var), in_y = uses_any(nest.scalars[1], nest.loops[col].var);
+  bool in_x = expr::uses_symbol(nest.scalars[0], nest.loops[col].var);
+  bool in_y = expr::uses_symbol(nest.scalars[1], nest.loops[col].var);
   if (in_x == in_y) return std::nullopt;
   f.a = in_x ? nest.scalars[1] : nest.scalars[0];
   f.b = in_x ? nest.scalars[0] : nest.scalars[1];
   f.col = nest.loops[col];
   size_t row = nest.loops.size();
   for (size_t i = nest.loops.size(); i-- > 0 && row == nest.loops.size();)
-    if (i != col && uses_any(f.a, nest.loops[i].var) && !uses_any(f.b, nest.loops[i].var)) row = i;
+    if (i != col && expr::uses_symbol(f.a, nest.loops[i].var) && !expr::uses_symbol(f.b, nest.loops[i].var)) row = i;
   if (row < nest.loops.size()) {
     f.row = nest.loops[row];
   } else {
@@ -78,15 +70,10 @@ std::optional<Factors> make_factors(const Problem& p, const te::TensorDef& t, Sc
 // Whether b is made of constants over loops of known sizes, so that it can be laid out when the model is compiled.
 bool can_pack(const Problem& p, const Factors& f) {
   auto is_known = [&](const Loop& l) { return l.extent.is_const() || !expr::uses_symbol(f.b, l.var); };
-  auto loads = expr::loads_of(f.b);
   if (!f.col.extent.is_const() || !std::all_of(f.outer.begin(), f.outer.end(), is_known) ||
       std::any_of(f.reduce.begin(), f.reduce.end(), [](const Loop& l) { return !l.extent.is_const(); }))
     return false;
-  return !loads.empty() && std::all_of(loads.begin(), loads.end(), [&](Scalar l) {
-    for (size_t i = 0; i < p.inputs.size(); ++i)
-      if (p.inputs[i] && p.inputs[i]->id == l->tensor) return p.constants[i] != nullptr;
-    return false;
-  });
+  return !expr::loads_of(f.b).empty() && reads_constants(p, f.b);
 }
 
 // Reduction loops in the order in which a is read most contiguously.
@@ -217,15 +204,6 @@ bool is_packed_product(const Problem& p, const StageList& list, const Stage& s, 
   return f && can_pack(p, *f);
 }
 
-Status lower_packed_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e, Step step,
-                            const Temporaries& temporaries, LoweredNode& out) {
-  Factors f = *make_factors(p, *s.tensor, s.body, e, list.shapes);
-  f.step = step;
-  order_reduction(p.ctx, f);
-  out.kernels.push_back(TRY(lower_gemm(p, list, *s.tensor, e.outputs, f, Operand::Packed, p.ctx.constant(0), temporaries)));
-  return ok();
-}
-
 bool is_padded_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e, expr::TensorId padded) {
   auto f = make_factors(p, *s.tensor, s.body, e, list.shapes);
   if (!f || f->b->kind != expr::ScalarKind::Load || f->b->tensor != padded || runs_of(p.ctx, *f) != Runs::AlongColumns)
@@ -237,12 +215,12 @@ bool is_padded_product(const Problem& p, const StageList& list, const Stage& s, 
                      [&](const Loop& l) { return stride_in(p.ctx, f->b->index[0], l.var).has_value(); });
 }
 
-Status lower_padded_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e, Step step,
-                            const Temporaries& temporaries, LoweredNode& out) {
+Result<LoweredKernel> lower_product_of_words(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e,
+                                             Operand operand, Step step, const Temporaries& temporaries) {
   Factors f = *make_factors(p, *s.tensor, s.body, e, list.shapes);
   f.step = step;
-  out.kernels.push_back(TRY(lower_gemm(p, list, *s.tensor, e.outputs, f, Operand::Direct, p.ctx.constant(0), temporaries)));
-  return ok();
+  order_reduction(p.ctx, f);
+  return lower_gemm(p, list, *s.tensor, e.outputs, f, operand, p.ctx.constant(0), temporaries);
 }
 
 namespace {

@@ -22,14 +22,10 @@ enum class Step : uint8_t {
 };
 // The same where the second factor is made of constants of known sizes.
 bool is_packed_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e);
-Status lower_packed_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e, Step step,
-                            const std::map<expr::TensorId, int32_t>& temporaries, LoweredNode& out);
 // The same where the second factor is a load of `padded`, whose last axis runs along the columns and has room for whole
 // panels.
 constexpr int64_t kWidestPanel = 64;
 bool is_padded_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e, expr::TensorId padded);
-Status lower_padded_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e, Step step,
-                            const std::map<expr::TensorId, int32_t>& temporaries, LoweredNode& out);
 
 // The factors of a sum of products and what the loops around it do to them.
 struct Factors {
@@ -57,6 +53,10 @@ enum class Operand : uint8_t {
   Panel,    // gathered at run time into a scratch panel [k][column]
   InPlace,  // read where it lies, for few rows
 };
+// The kernel of a packed (Operand::Packed) or padded (Operand::Direct) product.
+Result<LoweredKernel> lower_product_of_words(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e,
+                                             Operand operand, Step step,
+                                             const std::map<expr::TensorId, int32_t>& temporaries);
 // Lays out a constant operand. `outer` are the outer loops that b uses.
 Result<graph::ConstantPtr> pack_constant(const Problem& p, Scalar b, const std::vector<Loop>& outer, Loop col,
                                          const std::vector<Loop>& reduce, int64_t columns);

@@ -7,29 +7,6 @@ namespace pliant::lower {
 
 namespace {
 
-const te::Tensor* find_input(const Problem& p, expr::TensorId id, size_t& at) {
-  for (at = 0; at < p.inputs.size(); ++at)
-    if (p.inputs[at] && p.inputs[at]->id == id) return &p.inputs[at];
-  return nullptr;
-}
-
-// Strides of a plain load in the loops, when all are constants.
-std::optional<std::vector<int64_t>> const_strides(expr::Context& ctx, Dim offset, const std::vector<Loop>& loops,
-                                                  int64_t& start) {
-  std::vector<int64_t> out;
-  expr::DimMap zero;
-  for (const Loop& l : loops) {
-    auto s = stride_in(ctx, offset, l.var);
-    if (!s || !s->is_const()) return std::nullopt;
-    out.push_back(s->const_value());
-    zero[l.var] = ctx.constant(0);
-  }
-  Dim rest = expr::substitute(offset, zero);
-  if (!rest.is_const()) return std::nullopt;
-  start = rest.const_value();
-  return out;
-}
-
 template <class T>
 void copy_panels(const T* src, T* dst, const std::vector<int64_t>& extent, const std::vector<int64_t>& stride,
                  int64_t col_extent, int64_t col_stride, int64_t outer_loops, int64_t columns) {
@@ -70,8 +47,7 @@ void copy_panels(const T* src, T* dst, const std::vector<int64_t>& extent, const
 // A plain load of a constant with constant strides: false where `b` is anything else.
 bool copy_load(const Problem& p, Scalar b, const std::vector<Loop>& outer, Loop col, const std::vector<Loop>& reduce,
                int64_t columns, std::byte* to) {
-  size_t at = 0;
-  if (b->kind != expr::ScalarKind::Load || find_input(p, b->tensor, at) == nullptr) return false;
+  if (b->kind != expr::ScalarKind::Load) return false;
   std::vector<Loop> loops = outer;
   loops.insert(loops.end(), reduce.begin(), reduce.end());
   std::vector<int64_t> extent;
@@ -82,7 +58,7 @@ bool copy_load(const Problem& p, Scalar b, const std::vector<Loop>& outer, Loop 
   if (!strides) return false;
   const int64_t col_stride = strides->back();
   strides->pop_back();
-  const std::byte* from = p.constants[at]->data + start * byte_size(b->dtype);
+  const std::byte* from = constant_of(p, b->tensor)->data + start * byte_size(b->dtype);
   auto copy = [&](auto* typed) {
     using T = std::remove_pointer_t<decltype(typed)>;
     copy_panels(reinterpret_cast<const T*>(from), typed, extent, *strides, col.extent.const_value(), col_stride,
@@ -106,13 +82,11 @@ Result<te::Array> evaluate_panels(const Problem& p, Scalar b, const std::vector<
   std::map<expr::TensorId, te::Tensor> flat;
   for (Scalar l : expr::loads_of(b)) {
     if (flat.count(l->tensor)) continue;
-    size_t at = 0;
-    const te::Tensor* in = find_input(p, l->tensor, at);
-    PLIANT_CHECK(in) << "a constant operand that is not an input of " << p.name;
-    int64_t elements = graph::element_count(*p.constants[at]);
-    te::Tensor f = builder.input((*in)->name, l->dtype, {ctx.constant(elements)});
-    flat[l->tensor] = f;
-    inputs.push_back({f->id, te::ArrayView{l->dtype, {elements}, p.constants[at]->data}});
+    const graph::ConstantPtr value = constant_of(p, l->tensor);
+    PLIANT_CHECK(value) << "a constant operand that is not an input of " << p.name;
+    const int64_t elements = graph::element_count(*value);
+    const te::Tensor f = flat[l->tensor] = builder.input("constant", l->dtype, {ctx.constant(elements)});
+    inputs.push_back({f->id, te::ArrayView{l->dtype, {elements}, value->data}});
   }
   std::vector<Dim> shape;
   for (const Loop& l : outer) shape.push_back(l.extent);

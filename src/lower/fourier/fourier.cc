@@ -94,7 +94,7 @@ LoweredKernel FourierLowering::filter_kernel() {
         plan[PlanField::Convolves], 1,
         [&] {
           const Dim length = plan[PlanField::Length], size = plan[PlanField::Size], zero = ctx_.constant(0);
-          const Scalar nothing = real_constant(ctx_, sum_.work, 0);
+          const Scalar nothing = expr::make_const(ctx_, sum_.work, 0);
           auto turned = [&](Dim n) { return conj(s.table(plan.chirp(), length, n)); };
           std::vector<StmtPtr> seq{s.meet_pages()};
           seq.push_back(s.over(length, [&](Dim n) { return s.put(zero, n, turned(n)); }));
@@ -103,7 +103,7 @@ LoweredKernel FourierLowering::filter_kernel() {
           seq.push_back(s.over(mirrored, [&](Dim n) { return s.put(zero, size - mirrored + n, turned(mirrored - n)); }));
           if (state) seq.push_back(s.start(*state, ctx_.constant(1)));
           seq.push_back(s.rest(state));
-          const Scalar scale = real_constant(ctx_, sum_.work, 1) / expr::make_cast(sum_.work, expr::make_index(size));
+          const Scalar scale = expr::make_const(ctx_, sum_.work, 1) / expr::make_cast(sum_.work, expr::make_index(size));
           seq.push_back(s.with_result(state, [&](Dim half) {
             return s.over(size, [&](Dim n) {
               const Complex c = s.at(half, n);

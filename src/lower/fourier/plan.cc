@@ -138,14 +138,6 @@ Scalar turned(Scalar turns, DType t, bool imaginary) {
 
 }  // namespace
 
-const std::vector<CountedRadix>& counted_radices() {
-  static const std::vector<CountedRadix> all = {
-      {PlanField::Sevens, 7}, {PlanField::Fives, 5}, {PlanField::Threes, 3}, {PlanField::Twos, 2}, {PlanField::Fours, 4}};
-  return all;
-}
-std::vector<int64_t> first_radices() { return {8, 4, 1}; }
-std::vector<int64_t> last_radices() { return {4, 2, 3, 5, 7}; }
-
 FourierPlan plan_of(expr::Context& ctx, int64_t samples, bool pairs) {
   expr::Context own;
   int64_t fields[kPlanFields];

@@ -29,9 +29,9 @@ struct CountedRadix {
   PlanField field;
   int64_t radix;
 };
-const std::vector<CountedRadix>& counted_radices();
-std::vector<int64_t> first_radices();
-std::vector<int64_t> last_radices();
+inline constexpr CountedRadix kCountedRadices[] = {
+    {PlanField::Sevens, 7}, {PlanField::Fives, 5}, {PlanField::Threes, 3}, {PlanField::Twos, 2}, {PlanField::Fours, 4}};
+inline constexpr int64_t kFirstRadices[] = {8, 4, 1}, kLastRadices[] = {4, 2, 3, 5, 7};
 
 // The plan for a number of samples; `pairs`: two samples are one point where their number is even.
 FourierPlan plan_of(expr::Context& ctx, int64_t samples, bool pairs);

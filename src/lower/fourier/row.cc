@@ -12,7 +12,7 @@ Complex FourierLowering::point(Dim n, int64_t packed) const {
   const SymbolId sample = t_.reduce_index[0];
   auto at = [&](Scalar s, Dim place) { return expr::substitute(s, {{sample, place}}); };
   if (packed == 2) return {at(re_, n * 2), at(re_, n * 2 + 1)};
-  if (!im_) return {at(re_, n), real_constant(ctx_, sum_.work, 0)};
+  if (!im_) return {at(re_, n), expr::make_const(ctx_, sum_.work, 0)};
   const Scalar im = at(im_, n);
   return {at(re_, n), sum_.term.inverse ? -im : im};
 }
@@ -41,7 +41,7 @@ StmtPtr FourierLowering::load(const FourierSteps& s, const FourierPlan& plan, co
   return choose(
       plan[PlanField::Convolves], 1,
       [&] {
-        const Scalar nothing = real_constant(ctx_, sum_.work, 0);
+        const Scalar nothing = expr::make_const(ctx_, sum_.work, 0);
         StmtPtr points =
             s.over(length, [&](Dim n) { return s.put(zero, n, point(n, packed) * s.table(plan.chirp(), length, n)); });
         StmtPtr padding = s.over(size - length, [&](Dim n) { return s.put(zero, length + n, {nothing, nothing}); });
@@ -157,7 +157,7 @@ StmtPtr FourierLowering::store_bins(Dim begin, Dim count, const std::vector<Dim>
 // half of the difference, and bins k and k + length are E[k] ± turn(k) * O[k].
 StmtPtr FourierLowering::take_pairs_apart(const FourierSteps& s, const FourierPlan& plan, Dim half) {
   const Dim length = plan[PlanField::Length], zero = ctx_.constant(0), one = ctx_.constant(1);
-  const Scalar by = real_constant(ctx_, sum_.work, 0.5);
+  const Scalar by = expr::make_const(ctx_, sum_.work, 0.5);
   auto apart = [&](Dim k, Dim opposite) {
     const Complex a = s.at(half, k), b = s.at(half, opposite);
     const Complex even{(a.re + b.re) * by, (a.im - b.im) * by}, odd{(a.im + b.im) * by, (b.re - a.re) * by};
@@ -218,7 +218,7 @@ Result<LoweredKernel> FourierLowering::row_kernel(graph::ConstantPtr constant) {
   // A sum of nothing is zero.
   if (!ctx_.proves_less_equal(ctx_.constant(1), samples_)) {
     const Dim bin = ctx_.symbol_dim(sum_.bin);
-    const Scalar zero = real_constant(ctx_, sum_.work, 0);
+    const Scalar zero = expr::make_const(ctx_, sum_.work, 0);
     StmtPtr nothing = store_at({{sum_.bin, bin}}, zero);
     nothing = loop::make_for(sum_.bin, t_.shape[bin_axis()], ForKind::Serial, nothing);
     if (sum_.part) nothing = loop::make_for(*sum_.part, ctx_.constant(2), ForKind::Serial, nothing);

@@ -9,19 +9,11 @@ namespace pliant::lower {
 using loop::ForKind;
 using loop::StmtPtr;
 
-Complex operator+(Complex a, Complex b) { return {a.re + b.re, a.im + b.im}; }
-Complex operator-(Complex a, Complex b) { return {a.re - b.re, a.im - b.im}; }
-Complex operator*(Complex a, Complex b) {
-  return {expr::make_fma(a.re, b.re, -(a.im * b.im)), expr::make_fma(a.re, b.im, a.im * b.re)};
-}
-Complex conj(Complex a) { return {a.re, -a.im}; }
-Scalar real_constant(expr::Context& ctx, DType t, double v) { return expr::make_const(ctx, t, v); }
-
 namespace {
 
 Complex times_minus_i(Complex a) { return {a.im, -a.re}; }
 Complex scaled(Complex a, double by) {
-  const Scalar c = real_constant(*a.re->ctx, a.re->dtype, by);
+  const Scalar c = expr::make_const(*a.re->ctx, a.re->dtype, by);
   return {a.re * c, a.im * c};
 }
 
@@ -61,7 +53,7 @@ std::vector<Complex> by_odd(const std::vector<Complex>& x) {
     Complex even = x[0], odd{};
     for (size_t k = 0; k < half; ++k) {
       const double angle = 2 * M_PI * static_cast<double>(j * (k + 1) % r) / static_cast<double>(r);
-      const Scalar c = real_constant(ctx, t, std::cos(angle)), s = real_constant(ctx, t, std::sin(angle));
+      const Scalar c = expr::make_const(ctx, t, std::cos(angle)), s = expr::make_const(ctx, t, std::sin(angle));
       even = {expr::make_fma(sum[k].re, c, even.re), expr::make_fma(sum[k].im, c, even.im)};
       odd = k == 0 ? Complex{difference[k].re * s, difference[k].im * s}
                    : Complex{expr::make_fma(difference[k].re, s, odd.re), expr::make_fma(difference[k].im, s, odd.im)};
@@ -116,7 +108,7 @@ StmtPtr FourierSteps::meet_pages() const {
   const Dim pages = expr::floordiv(plan(PlanField::Size) * 4, elements);
   if (pages.is_const(0)) return loop::make_block({});
   return loop::make_for(ctx_, "page", pages, ForKind::Serial,
-                        [&](Dim page) { return loop::make_store(z_, {page * elements}, real_constant(ctx_, work_, 0)); });
+                        [&](Dim page) { return loop::make_store(z_, {page * elements}, expr::make_const(ctx_, work_, 0)); });
 }
 
 StmtPtr FourierSteps::over(Dim count, const loop::MakeBody& body) const {
@@ -183,7 +175,7 @@ StmtPtr FourierSteps::first(const std::function<Complex(Dim)>& point) const {
   const Dim radix = plan(PlanField::First);
   if (radix.is_const()) return first_of(radix.const_value(), point);
   StmtPtr out;
-  for (int64_t r : first_radices()) out = loop::make_if(expr::equal(radix, ctx_.constant(r)), first_of(r, point), out);
+  for (int64_t r : kFirstRadices) out = loop::make_if(expr::equal(radix, ctx_.constant(r)), first_of(r, point), out);
   return out;
 }
 
@@ -212,7 +204,7 @@ StmtPtr FourierSteps::known_rest() const {
   int64_t done = plan(PlanField::First).const_value(), half = 0;
   const int64_t size = plan(PlanField::Size).const_value();
   std::vector<StmtPtr> seq;
-  for (const CountedRadix& c : counted_radices())
+  for (const CountedRadix& c : kCountedRadices)
     for (int64_t i = 0; i < plan(c.field).const_value(); ++i) {
       seq.push_back(wide(c.radix, ctx_.constant(done), ctx_.constant(half), ctx_.constant(size / done / c.radix)));
       done *= c.radix;
@@ -241,9 +233,9 @@ StmtPtr FourierSteps::rest(const std::optional<loop::BufferId>& state) const {
     return lets.around(loop::make_block({work, set(0, done * radix), set(1, 1 - half)}));
   };
   std::vector<StmtPtr> seq;
-  for (const CountedRadix& c : counted_radices())
+  for (const CountedRadix& c : kCountedRadices)
     seq.push_back(loop::make_for(ctx_, "step", plan(c.field), ForKind::Serial, [&](Dim) { return step(c.radix, false); }));
-  for (int64_t r : last_radices())
+  for (int64_t r : kLastRadices)
     seq.push_back(loop::make_if(expr::equal(plan(PlanField::Last), ctx_.constant(r)), step(r, true)));
   return loop::make_block(std::move(seq));
 }
@@ -251,7 +243,7 @@ StmtPtr FourierSteps::rest(const std::optional<loop::BufferId>& state) const {
 StmtPtr FourierSteps::with_result(const std::optional<loop::BufferId>& state, const loop::MakeBody& use) const {
   if (!state) {
     int64_t steps = plan(PlanField::Last).is_const(1) ? 0 : 1;
-    for (const CountedRadix& c : counted_radices()) steps += plan(c.field).const_value();
+    for (const CountedRadix& c : kCountedRadices) steps += plan(c.field).const_value();
     return use(ctx_.constant(steps % 2));
   }
   loop::Lets lets(ctx_);

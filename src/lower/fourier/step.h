@@ -9,11 +9,12 @@ namespace pliant::lower {
 struct Complex {
   Scalar re, im;
 };
-Complex operator+(Complex a, Complex b);
-Complex operator-(Complex a, Complex b);
-Complex operator*(Complex a, Complex b);
-Complex conj(Complex a);
-Scalar real_constant(expr::Context& ctx, DType t, double v);
+inline Complex operator+(Complex a, Complex b) { return {a.re + b.re, a.im + b.im}; }
+inline Complex operator-(Complex a, Complex b) { return {a.re - b.re, a.im - b.im}; }
+inline Complex operator*(Complex a, Complex b) {
+  return {expr::make_fma(a.re, b.re, -(a.im * b.im)), expr::make_fma(a.re, b.im, a.im * b.re)};
+}
+inline Complex conj(Complex a) { return {a.re, -a.im}; }
 
 class FourierSteps {
  public:
@@ -23,7 +24,6 @@ class FourierSteps {
   Complex at(Dim half, Dim element) const;
   loop::StmtPtr put(Dim half, Dim element, Complex v) const;
   Complex table(Dim first, Dim plane, Dim element) const;
-  int64_t lanes() const { return lanes_; }
 
   // Before anything else is written to z: a step writes to up to sixteen places far apart, and would meet as many new huge
   // pages in one iteration. This meets them one after another, and those alone that a transform of this size uses.
@@ -36,7 +36,6 @@ class FourierSteps {
   loop::StmtPtr with_result(const std::optional<loop::BufferId>& state, const loop::MakeBody& use) const;
   // Before `rest` where half 0 was filled by other means.
   loop::StmtPtr start(loop::BufferId state, Dim done) const;
-  bool is_known() const { return plan_[PlanField::Size].is_const(); }
   loop::StmtPtr over(Dim count, const loop::MakeBody& body) const;
   // Where doing an element twice does no harm: the last vector reaches back over what is done. `short_vectors`: counts below
   // a vector are usual.

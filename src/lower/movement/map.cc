@@ -11,15 +11,15 @@
 
 namespace pliant::lower {
 
-loop::StmtPtr make_stage_store(expr::Context& ctx, loop::BufferId buffer, Dim offset, Scalar value,
-                               std::optional<SymbolId> vector_var) {
-  if (value->kind == expr::ScalarKind::Select && vector_var && !expr::uses_symbol(value->args[0], *vector_var))
-    return loop::make_if(value->args[0], make_stage_store(ctx, buffer, offset, value->args[1], vector_var),
-                         make_stage_store(ctx, buffer, offset, value->args[2], vector_var));
-  return loop::make_store(buffer, {offset}, value);
-}
-
 namespace {
+
+// `buffer[offset] = value`; a Select whose condition does not vary along `vector_var` becomes an If around two stores.
+loop::StmtPtr make_stage_store(loop::BufferId buffer, Dim offset, Scalar value, std::optional<SymbolId> vector_var) {
+  if (value->kind != expr::ScalarKind::Select || !vector_var || expr::uses_symbol(value->args[0], *vector_var))
+    return loop::make_store(buffer, {offset}, value);
+  auto side = [&](size_t k) { return make_stage_store(buffer, offset, value->args[k], vector_var); };
+  return loop::make_if(value->args[0], side(1), side(2));
+}
 
 // scalars[k] is stored at offsets[k] of stage k. With `segment`: of a group of one, in that range only.
 Nest make_nest(const Problem& p, const StageList& list, const std::vector<const Stage*>& group, const Segment* segment) {
@@ -71,14 +71,13 @@ Group checks_first(const Problem& p, std::vector<const Stage*> stages) {
 }
 
 // All checks, then all stores, of one point of the nest; `at` replaces the innermost loop's variable.
-loop::StmtPtr make_point(expr::Context& ctx, const Nest& nest, const Group& group, const expr::DimMap& at,
-                         std::optional<SymbolId> vector_var) {
+loop::StmtPtr make_point(const Nest& nest, const Group& group, const expr::DimMap& at, std::optional<SymbolId> vector_var) {
   std::vector<loop::StmtPtr> stores;
   for (size_t k = 0; k < group.stages.size(); ++k)
     if (k < group.checks)
       stores.push_back(loop::make_check(expr::substitute(nest.scalars[k], at), static_cast<uint32_t>(k), {}));
     else
-      stores.push_back(make_stage_store(ctx, group.stages[k]->tensor->id, expr::substitute(nest.offsets[k], at),
+      stores.push_back(make_stage_store(group.stages[k]->tensor->id, expr::substitute(nest.offsets[k], at),
                                         expr::substitute(nest.scalars[k], at), vector_var));
   return loop::make_block(std::move(stores));
 }
@@ -104,21 +103,21 @@ Walk walk_of(const Problem& p, const StageList& list, const Nest& nest, const st
 // The direct builder that takes the nest, by how its loads walk through memory; nothing where none does.
 std::optional<GridOfBlocks> make_grid(const Problem& p, const StageList& list, const Nest& nest, const Group& group) {
   expr::Context& ctx = p.ctx;
-  if (nest.loops.empty()) return GridOfBlocks{{}, make_point(ctx, nest, group, {}, std::nullopt), "point"};
+  if (nest.loops.empty()) return GridOfBlocks{{}, make_point(nest, group, {}, std::nullopt), "point"};
   const int64_t lanes = lanes_of(ctx, p.target, nest.scalars, nest.loops.back().extent);
   const Walk walk = group.checks == 0 ? walk_of(p, list, nest, group.stages) : Walk();
   if (walk.transposed) return make_transposed(ctx, p.target, walk.flat, *walk.transposed);
   if (merges_at_run_time(ctx, nest, lanes)) {
     Runs runs = make_runs(ctx, nest, chunk_of(nest.scalars), lanes, tail_for(p.target, nest.scalars),
                           [&](const Nest& run, SymbolId var, Dim at) {
-                            return make_point(ctx, run, group, {{var, at}}, lane_of(at, ctx.constant(0)));
+                            return make_point(run, group, {{var, at}}, lane_of(at, ctx.constant(0)));
                           });
     return GridOfBlocks{{runs.tasks}, runs.body, "runs"};
   }
   if (walk.step) return make_strided(ctx, p.target, walk.flat, *walk.step);
   if (group.checks > 0) return std::nullopt;
   return make_interleaved_rows(ctx, p.target, walk.flat, lanes, [&](const expr::DimMap& at, std::optional<SymbolId> lane) {
-    return make_point(ctx, nest, group, at, lane);
+    return make_point(nest, group, at, lane);
   });
 }
 

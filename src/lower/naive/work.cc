@@ -44,7 +44,7 @@ class NaiveBuilder {
       case te::Kind::Map: return add_map(s, s.body);
       case te::Kind::Reduce:
         return add_reduction(s, {{}, s.body}, LoopRole::Reduction, [&](Scalar result) {
-          return loop::make_store(s.tensor->id, index_of(s.tensor->index), result);
+          return loop::make_store(s.tensor->id, index_of(ctx_, *s.tensor), result);
         });
       case te::Kind::Scan: return add_scan(s);
       case te::Kind::Scatter: add_map(s, s.base); return add_updates(s);
@@ -101,18 +101,6 @@ class NaiveBuilder {
     scratch_.push_back({id, name, t, shape, {}, loop::Scope::Scratch});
   }
 
-  std::vector<Dim> index_of(const std::vector<SymbolId>& vars) const {
-    std::vector<Dim> index;
-    for (SymbolId v : vars) index.push_back(ctx_.symbol_dim(v));
-    return index;
-  }
-
-  std::vector<SymbolId> fresh_vars(const std::vector<Dim>& shape) {
-    std::vector<SymbolId> vars;
-    for (Dim d : shape) vars.push_back(*ctx_.index_symbol("i", d).as_symbol());
-    return vars;
-  }
-
   loop::StmtPtr nest(const std::vector<SymbolId>& vars, const std::vector<Dim>& extents, LoopRole role, loop::StmtPtr body) {
     for (size_t i = vars.size(); i-- > 0;) {
       body = loop::make_for(vars[i], extents[i], loop::ForKind::Serial, body);
@@ -130,7 +118,7 @@ class NaiveBuilder {
 
   void add_map(const Stage& s, Scalar value) {
     const te::TensorDef& t = *s.tensor;
-    nests_.push_back(spatial(t.index, t.shape, loop::make_store(t.id, index_of(t.index), value)));
+    nests_.push_back(spatial(t.index, t.shape, loop::make_store(t.id, index_of(ctx_, t), value)));
   }
 
   // A reduction in registers; `store` is what is done with each result.
@@ -176,7 +164,7 @@ class NaiveBuilder {
     const loop::Buffer acc = make_local(ctx_, "acc", t.accumulate, 1);
     loop::StmtPtr add = loop::make_store(acc.id, {zero}, expr::make_cast(t.accumulate, s.body), store_kind_of(t.combiner));
     loop::StmtPtr put =
-        loop::make_store(t.id, index_of(t.index), finish_value(t, expr::make_load(ctx_, acc.id, t.accumulate, {zero})));
+        loop::make_store(t.id, index_of(ctx_, t), finish_value(t, expr::make_load(ctx_, acc.id, t.accumulate, {zero})));
     loop::StmtPtr step = t.exclusive ? loop::make_block({put, add}) : loop::make_block({add, put});
     if (t.reverse) step = loop::substitute(step, {{var, extent - 1 - ctx_.symbol_dim(var)}});
     step = nest({var}, {extent}, LoopRole::Ordered, std::move(step));

@@ -2,7 +2,6 @@
 #include "lower/native_loop/carry.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "graph/kernel.h"
 #include "lower/view.h"
@@ -104,13 +103,12 @@ std::vector<RegionLowering::Carried> RegionLowering::carry(const Node& n, const 
 
 // What holds the first value, and those that any iteration begins or ends with.
 Result<Dim> RegionLowering::room_of_carried(const Node& n, const Carried& c, const LoopParts& parts) {
-  std::optional<Dim> room = room_for(f_.tensor_type(c.init).shape, c.dtype);
-  const Reach reach = std::exchange(reach_, reach_of_body(parts));
+  std::optional<Dim> room = room_for(f_.tensor_type(c.init).shape, c.dtype, reach_);
+  const Reach inside = reach_of_body(parts);
   for (ValueId v : {c.param, c.next}) {
-    const std::optional<Dim> more = room_for(f_.tensor_type(v).shape, c.dtype);
+    const std::optional<Dim> more = room_for(f_.tensor_type(v).shape, c.dtype, inside);
     room = room && more ? std::optional<Dim>(max(*room, *more)) : std::nullopt;
   }
-  reach_ = reach;
   if (room) return *room;
   return not_native(n, graph::is_unconditional(f_, parts)
                            ? "a carried value has no bound of its size that is known before the loop"
@@ -226,9 +224,7 @@ Result<std::vector<Place>> RegionLowering::place_scans(const Node& n, const Loop
       graph::Shape shape = f_.tensor_type(from).shape;
       shape.insert(shape.begin(), parts.count);
       const DType t = f_.tensor_type(v).dtype;
-      const Reach reach = std::exchange(reach_, reach_of_body(parts));
-      const std::optional<Dim> room = room_for(shape, t);
-      reach_ = reach;
+      const std::optional<Dim> room = room_for(shape, t, reach_of_body(parts));
       if (!room)
         return not_native(n, counts ? "how often it runs has no small bound, and so the size of what it collects"
                                     : "a scan value has no bound of its size that is known before the loop");

@@ -90,7 +90,7 @@ Result<LoweredNode> RegionLowering::lower_outermost(const Node& n) {
       continue;
     }
     const DType t = f_.tensor_type(v).dtype;
-    const std::optional<Dim> room = room_for(shape, t);
+    const std::optional<Dim> room = room_for(shape, t, reach_);
     if (!room) return not_native(n, "the size of an output is only known after it and has no small bound");
     destinations_[v] = add_temporary(name_of(v), t, *room);
     after_reads.push_back(copy_late(n, v, args_.back().temporary));

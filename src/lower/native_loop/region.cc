@@ -110,7 +110,7 @@ Result<Place> RegionLowering::new_buffer(const Node& n, const std::string& name,
                                          Block& out) {
   const Dim elements = product(ctx_, shape);
   if (fits_local(t, elements)) return new_local(name, t, elements.const_value(), out);
-  const std::optional<Dim> room = room_for(shape, t);
+  const std::optional<Dim> room = room_for(shape, t, reach_);
   if (!room) return unbounded(n, "a value of", elements);
   return declare(name, t, *room, out);
 }
@@ -149,8 +149,10 @@ Status RegionLowering::lower_node_here(const Node& n, Block& out) {
   if (n.op == "core.read_dims") return lower_read(n, out);
   if (n.op == "core.if") return lower_if(n, out);
   if (n.op == "core.loop") return lower_loop(n, out);
-  if (n.op == "core.require" || n.op == "core.fail") {
-    n.op == "core.fail" ? lower_fail(n, out) : lower_require(n, out);
+  if (n.op == "core.require") return lower_require(n, out);
+  if (n.op == "core.fail") {
+    const Scalar never = expr::make_const_int(ctx_, DType::Bool, 0);
+    out.add(make_check_here(never, n.attrs.string_or("message", "the model stops here"), n.loc, {}));
     return ok();
   }
   if (n.op == "core.call") return not_native(n, "it calls a function");
@@ -227,7 +229,7 @@ Status RegionLowering::lower_read(const Node& n, Block& out) {
   return ok();
 }
 
-void RegionLowering::lower_require(const Node& n, Block& out) {
+Status RegionLowering::lower_require(const Node& n, Block& out) {
   graph::ShapeConstraint o = graph::constraint_of(n);
   Scalar holds;
   switch (o.kind) {
@@ -245,11 +247,7 @@ void RegionLowering::lower_require(const Node& n, Block& out) {
   name("{a}", "{0}");
   name("{b}", "{1}");
   out.add(make_check_here(holds, message, n.loc, {o.a, o.b}));
-}
-
-void RegionLowering::lower_fail(const Node& n, Block& out) {
-  Scalar never = expr::make_const_int(ctx_, DType::Bool, 0);
-  out.add(make_check_here(never, n.attrs.string_or("message", "the model stops here"), n.loc, {}));
+  return ok();
 }
 
 // The carried value is where the result starts; the pieces that are not there yet are copied behind it.

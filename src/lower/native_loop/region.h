@@ -81,8 +81,7 @@ class RegionLowering {
   std::vector<artifact::Provenance> provenance_of(const char* maker) const;
   Status lower_kernels(const graph::Node& n, Block& out);
   Status lower_read(const graph::Node& n, Block& out);
-  void lower_require(const graph::Node& n, Block& out);
-  void lower_fail(const graph::Node& n, Block& out);
+  Status lower_require(const graph::Node& n, Block& out);
   Status lower_append(const graph::Node& n, Block& out);
   Dim elements_of(graph::ValueId v) const;
   std::string name_of(graph::ValueId v) const;
@@ -106,11 +105,11 @@ class RegionLowering {
   void bind(SymbolId s, Dim value, Block& out);
   // The memory of values from outside that the node uses, and of its outputs whose sizes are known before.
   void measure_outer(const graph::Node& n);
-  // The axes that memory for values of this shape needs at the place that is being lowered: none below 0, over outer
+  // The axes that memory for values of this shape needs at a place of this reach: none below 0, over outer
   // symbols. No more than what a run of the function takes for certain, than a few times what is there, or than what is
   // small; nothing where no such size is known.
-  std::optional<graph::Shape> room_of(const graph::Shape& shape, DType t) const;
-  std::optional<Dim> room_for(const graph::Shape& shape, DType t) const;
+  std::optional<graph::Shape> room_of(const graph::Shape& shape, DType t, const Reach& reach) const;
+  std::optional<Dim> room_for(const graph::Shape& shape, DType t, const Reach& reach) const;
   // Of the loop's body, and of the branch that runs where `cond` is not 0, or is 0.
   Reach reach_of_body(const graph::LoopParts& parts) const;
   Reach reach_of_branch(const graph::IfParts& parts, bool then) const;
@@ -123,7 +122,6 @@ class RegionLowering {
   Scalar load(Place p, DType t, Dim at) const { return expr::make_load(ctx_, p.buffer, t, {p.offset + at}); }
   Scalar load_first(Place p, DType t) const { return load(p, t, ctx_.constant(0)); }
   loop::StmtPtr store_first(Place p, Scalar v) const { return loop::make_store(p.buffer, {p.offset}, v); }
-  loop::StmtPtr select_copy(Scalar cond, Place then, Place otherwise, Place to, DType t, Dim elements);
   loop::StmtPtr make_check_here(Scalar cond, const std::string& message, const LocPtr& loc, std::vector<Dim> values);
   loop::StmtPtr unroll_short(const loop::StmtPtr& s) const;
   bool is_local(loop::BufferId id) const { return locals_.count(id) != 0; }

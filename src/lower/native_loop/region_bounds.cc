@@ -105,7 +105,7 @@ void RegionLowering::measure_outer(const Node& n) {
   }
 }
 
-std::optional<graph::Shape> RegionLowering::room_of(const graph::Shape& shape, DType t) const {
+std::optional<graph::Shape> RegionLowering::room_of(const graph::Shape& shape, DType t, const Reach& reach) const {
   for (const bool limits : {false, true}) {
     expr::SizeBounds::Query q{limits};
     graph::Shape room;
@@ -118,8 +118,8 @@ std::optional<graph::Shape> RegionLowering::room_of(const graph::Shape& shape, D
     if (room.size() < shape.size()) continue;
     const Dim elements = product(ctx_, room);
     if (ctx_.range(elements).hi <= kSmallRoom / byte_size(t)) return room;
-    if (reach_.certain && q.is_reached) {
-      if (!room.empty()) room[0] = room[0] * reach_.factor;
+    if (reach.certain && q.is_reached) {
+      if (!room.empty()) room[0] = room[0] * reach.factor;
       return room;
     }
     if (ctx_.proves_less_equal(elements * byte_size(t), outer_bytes_ * kSpareRoom + kSmallRoom)) return room;
@@ -127,8 +127,8 @@ std::optional<graph::Shape> RegionLowering::room_of(const graph::Shape& shape, D
   return std::nullopt;
 }
 
-std::optional<Dim> RegionLowering::room_for(const graph::Shape& shape, DType t) const {
-  std::optional<graph::Shape> room = room_of(shape, t);
+std::optional<Dim> RegionLowering::room_for(const graph::Shape& shape, DType t, const Reach& reach) const {
+  std::optional<graph::Shape> room = room_of(shape, t, reach);
   return room ? std::optional<Dim>(product(ctx_, *room)) : std::nullopt;
 }
 

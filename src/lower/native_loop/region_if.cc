@@ -1,7 +1,5 @@
 // core.if inside a native loop: a branch that writes the merged values, or both branches and a selection where that is
 // cheap.
-#include <utility>
-
 #include "loop/walk.h"
 #include "lower/native_loop/region.h"
 
@@ -112,9 +110,7 @@ Status RegionLowering::define_merged(const Node& n, const Branch& then, const Br
       if (branch->diverges) continue;
       const ValueId from = branch->region->results[i];
       fresh = fresh || !(elements_of(from) == elements_of(v));
-      const Reach reach = std::exchange(reach_, branch->reach);
-      const std::optional<Dim> bound = room_for(f_.tensor_type(from).shape, f_.tensor_type(from).dtype);
-      reach_ = reach;
+      const std::optional<Dim> bound = room_for(f_.tensor_type(from).shape, f_.tensor_type(from).dtype, branch->reach);
       if (!bound && fresh) return unbounded(n, "a value of", elements_of(from));
       if (bound) room = room ? max(room, *bound) : *bound;
     }
@@ -158,9 +154,12 @@ Status RegionLowering::lower_if(const Node& n, Block& out) {
   if (small && is_cheap(then) && is_cheap(otherwise)) {
     out.splice(then.block);
     out.splice(otherwise.block);
-    for (size_t i = 0; i < n.outputs.size(); ++i)
-      out.add(select_copy(cond, then.results[i], otherwise.results[i], merged[i], f_.tensor_type(n.outputs[i]).dtype,
-                          elements_of(n.outputs[i])));
+    for (size_t i = 0; i < n.outputs.size(); ++i) {
+      const DType t = f_.tensor_type(n.outputs[i]).dtype;
+      out.add(fill(merged[i], t, elements_of(n.outputs[i]), [&](Dim v) {
+        return expr::make_select(cond, load(then.results[i], t, v), load(otherwise.results[i], t, v));
+      }));
+    }
     return ok();
   }
   // Sizes that only the branches know become symbols after the branch.

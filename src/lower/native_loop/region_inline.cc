@@ -81,7 +81,7 @@ Result<StmtPtr> RegionLowering::inline_kernel(const Node& n, const LoweredKernel
     if (s->kind != StmtKind::Alloc || s->alloc->scope != loop::Scope::Scratch) return s;
     // The kernel's own memory is as large as any iteration needs.
     loop::Buffer b = *s->alloc;
-    const std::optional<graph::Shape> room = room_of(b.shape, b.dtype);
+    const std::optional<graph::Shape> room = room_of(b.shape, b.dtype, reach_);
     if (!room) open = product(ctx_, b.shape);
     b.shape = room.value_or(b.shape);
     for (Dim& d : b.strides) {
@@ -107,10 +107,6 @@ StmtPtr RegionLowering::fill(Place to, DType t, Dim elements, const std::functio
 
 StmtPtr RegionLowering::copy(Place from, Place to, DType t, Dim elements) {
   return fill(to, t, elements, [&](Dim v) { return load(from, t, v); });
-}
-
-StmtPtr RegionLowering::select_copy(Scalar cond, Place then, Place otherwise, Place to, DType t, Dim elements) {
-  return fill(to, t, elements, [&](Dim v) { return expr::make_select(cond, load(then, t, v), load(otherwise, t, v)); });
 }
 
 StmtPtr RegionLowering::make_check_here(Scalar cond, const std::string& message, const LocPtr& loc,

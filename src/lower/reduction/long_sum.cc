@@ -72,9 +72,9 @@ loop::StmtPtr LongSum::carry() const {
   return loop::make_block({for_sums(add), for_sums(clear)});
 }
 
-Scalar LongSum::long_condition() const { return expr::less(ctx_.constant(block_), terms()); }
-
-loop::StmtPtr LongSum::when_long(loop::StmtPtr s) const { return loop::make_if(long_condition(), std::move(s)); }
+loop::StmtPtr LongSum::when_long(loop::StmtPtr s) const {
+  return loop::make_if(expr::less(ctx_.constant(block_), terms()), std::move(s));
+}
 
 loop::StmtPtr LongSum::begin() const {
   if (!is_long_) return loop::make_block({});

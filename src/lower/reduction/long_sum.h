@@ -40,7 +40,6 @@ class LongSum {
   // How many iterations of loop `level` make a block.
   Dim period(size_t level) const;
   Dim terms() const;
-  Scalar long_condition() const;
   loop::StmtPtr when_long(loop::StmtPtr s) const;
   // body(i) for every accumulator.
   using Body = std::function<loop::StmtPtr(Dim)>;

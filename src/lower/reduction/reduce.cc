@@ -58,10 +58,7 @@ ReduceNest make_nest(const Problem& p, const StageList& list, const Stage& s, co
 
 // Whether a load of a constant could be laid out anew: it depends on the column and the reduction only, all of known size.
 bool can_repack(const Problem& p, Scalar load, const Loop& col, const std::vector<Loop>& reduce) {
-  bool constant = false;
-  for (size_t i = 0; i < p.inputs.size(); ++i)
-    constant = constant || (p.inputs[i] && p.inputs[i]->id == load->tensor && p.constants[i]);
-  bool known = constant && col.extent.is_const();
+  bool known = constant_of(p, load->tensor) && col.extent.is_const();
   std::set<SymbolId> vars{col.var};
   for (const Loop& l : reduce) {
     known = known && l.extent.is_const();
@@ -79,9 +76,7 @@ int64_t contiguity(expr::Context& ctx, Scalar body, SymbolId var, const std::fun
   int64_t score = 0;
   for (Scalar l : expr::loads_of(body)) {
     auto stride = stride_in(ctx, l->index[0], var);
-    if (movable(l))
-      score += 1;
-    else if (stride && stride->is_const(1))
+    if (movable(l) || (stride && stride->is_const(1)))
       score += 1;
     else if (!stride || !stride->is_const() || std::abs(stride->const_value()) > kShortStride)
       score -= 2;

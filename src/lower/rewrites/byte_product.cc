@@ -2,22 +2,11 @@
 
 #include <algorithm>
 
-#include "lower/rewrites/padding.h"
-
 namespace pliant::lower {
 
 namespace {
 
 bool is_byte(DType t) { return t == DType::I8 || t == DType::U8; }
-
-bool is_constant(const Problem& p, Scalar f) {
-  const auto loads = expr::loads_of(f);
-  return std::all_of(loads.begin(), loads.end(), [&](Scalar l) {
-    for (size_t i = 0; i < p.inputs.size(); ++i)
-      if (p.inputs[i] && p.inputs[i]->id == l->tensor) return p.constants[i] != nullptr;
-    return false;
-  });
-}
 
 // An 8-bit value as i32, or the difference of two.
 bool is_factor(Scalar s) {
@@ -48,9 +37,9 @@ std::optional<ByteProduct> byte_product_of(const Problem& p, const StageList& li
   if (g.body->kind != expr::ScalarKind::Binary || g.body->binary() != expr::BinaryOp::Mul) return std::nullopt;
   ByteProduct out{root, g.body->args[0], g.body->args[1], false, {}, {}, {}, 0};
   if (!is_factor(out.x) || !is_factor(out.w)) return std::nullopt;
-  if (is_constant(p, out.x)) std::swap(out.x, out.w);
-  if (is_constant(p, out.x)) return std::nullopt;
-  out.is_constant = is_constant(p, out.w);
+  if (reads_constants(p, out.x)) std::swap(out.x, out.w);
+  if (reads_constants(p, out.x)) return std::nullopt;
+  out.is_constant = reads_constants(p, out.w);
   if (!out.is_constant) {
     if (g.guard || t.reduce_index.size() != 1) return std::nullopt;
     if (is_right_matrix(t, out.x)) std::swap(out.x, out.w);
@@ -85,42 +74,11 @@ std::optional<ByteProduct> find_byte_product(const Problem& p, const StageList& 
   return root ? byte_product_of(p, list, *root) : std::nullopt;
 }
 
-te::Index BorderedCopy::source(const te::Index& i) const {
-  te::Index at = i;
-  for (size_t a = 0; a + 1 < at.size(); ++a) at[a] = i[a] + low[a];
-  return at;
-}
-
-Scalar BorderedCopy::exists(const ByteProduct& f, const te::Index& source) const {
-  std::vector<Scalar> bounds;
-  for (size_t a = 0; a + 1 < source.size(); ++a) {
-    if (!f.guarded[a]) continue;
-    bounds.push_back(expr::less_equal(source[a]->ctx->constant(0), source[a]));
-    bounds.push_back(expr::less(source[a], f.tensor->shape[a]));
-  }
-  return expr::conjunction(bounds);
-}
-
-te::Index BorderedCopy::read_at(const ByteProduct& f, const expr::DimMap& map, Dim last) const {
+te::Index read_at(const BorderedCopy& copy, const ByteProduct& f, const expr::DimMap& map, Dim last) {
   te::Index at;
-  for (size_t a = 0; a + 1 < shape.size(); ++a) at.push_back(expr::substitute(f.load->index[a] - low[a], map));
+  for (size_t a = 0; a + 1 < copy.low.size(); ++a) at.push_back(expr::substitute(f.load->index[a] - copy.low[a], map));
   at.push_back(last);
   return at;
-}
-
-std::optional<BorderedCopy> bordered_copy(const Problem& p, const StageList& list, const ByteProduct& f) {
-  const te::TensorDef& t = *list.stages[f.root].tensor;
-  const Dim zero = p.ctx.constant(0);
-  const std::vector<Loop> loops = loops_of(t);
-  BorderedCopy out{std::vector<Dim>(f.tensor->rank(), zero), f.tensor->shape};
-  for (size_t a = 0; a + 1 < out.shape.size(); ++a) {
-    if (!f.guarded[a]) continue;
-    auto w = window_of(p.ctx, f.load->index[a], loops);
-    if (!w) return std::nullopt;
-    out.low[a] = w->lowest;
-    out.shape[a] = max(zero, w->highest - w->lowest + 1);
-  }
-  return out;
 }
 
 }  // namespace pliant::lower

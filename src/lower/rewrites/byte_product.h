@@ -3,6 +3,7 @@
 #pragma once
 #include "lower/epilogue.h"
 #include "lower/lower.h"
+#include "lower/rewrites/padding.h"
 #include "lower/stages.h"
 
 namespace pliant::lower {
@@ -28,15 +29,7 @@ struct ByteProduct {
 // The last reduction, where it is one. With constants, reductions have known sizes, none of them zero.
 std::optional<ByteProduct> find_byte_product(const Problem& p, const StageList& list);
 
-// A copy of the tensor whose last axis a strategy arranges, with the border around it that the sum reads.
-struct BorderedCopy {
-  std::vector<Dim> low, shape;  // position 0 of the copy is `low` of the tensor; the last axis is the strategy's
-  // The position in the tensor of position `i` of the copy, and whether it exists: null for always.
-  te::Index source(const te::Index& i) const;
-  Scalar exists(const ByteProduct& f, const te::Index& source) const;
-  // The position in the copy that the sum reads, with `last` on the last axis.
-  te::Index read_at(const ByteProduct& f, const expr::DimMap& map, Dim last) const;
-};
-std::optional<BorderedCopy> bordered_copy(const Problem& p, const StageList& list, const ByteProduct& f);
+// The position that the sum reads in a copy whose last axis a strategy arranges, with `last` there.
+te::Index read_at(const BorderedCopy& copy, const ByteProduct& f, const expr::DimMap& map, Dim last);
 
 }  // namespace pliant::lower

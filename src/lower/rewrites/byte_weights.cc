@@ -20,22 +20,11 @@ struct ByteView {
 };
 
 std::optional<ByteView> view_of(const Problem& p, const StageList& list, Scalar load, const std::vector<Loop>& loops) {
-  expr::Context& ctx = p.ctx;
-  const Dim offset = flat_offset(ctx, list.shapes.at(load->tensor), load->index);
-  ByteView out;
-  out.is_signed = load->dtype == DType::I8;
-  expr::DimMap zero;
-  for (const Loop& l : loops) {
-    auto s = stride_in(ctx, offset, l.var);
-    if (!s || !s->is_const()) return std::nullopt;
-    out.strides.push_back(s->const_value());
-    zero[l.var] = ctx.constant(0);
-  }
-  const Dim first = expr::substitute(offset, zero);
-  if (!first.is_const()) return std::nullopt;
-  for (size_t i = 0; i < p.inputs.size(); ++i)
-    if (p.inputs[i] && p.inputs[i]->id == load->tensor) out.data = p.constants[i]->data + first.const_value();
-  return out;
+  const Dim offset = flat_offset(p.ctx, list.shapes.at(load->tensor), load->index);
+  int64_t first = 0;
+  auto strides = const_strides(p.ctx, offset, loops, first);
+  if (!strides) return std::nullopt;
+  return ByteView{constant_of(p, load->tensor)->data + first, load->dtype == DType::I8, std::move(*strides)};
 }
 
 // The sum of at(loop, position) over the loops, at each of their points; the last loop is the fastest.

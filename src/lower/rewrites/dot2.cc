@@ -15,7 +15,7 @@ std::optional<Rewritten> with_dot2(const Problem& p, const StageList& list, cons
   const te::TensorDef& t = *list.stages[f.root].tensor;
   const Dim taps = t.reduce_extent[f.tap];
   const SymbolId tap = t.reduce_index[f.tap];
-  auto border = bordered_copy(p, list, f);
+  auto border = bordered_copy(f.load, f.tensor->shape, f.guarded, loops_of(t));
   if (!border) return std::nullopt;
   border->shape.back() = ceildiv(taps, 2);
   // A zero point may differ from row to row, where a row of the copy is one of the sum.
@@ -42,7 +42,7 @@ std::optional<Rewritten> with_dot2(const Problem& p, const StageList& list, cons
       Scalar moved = (*f.tensor)(at);
       return expr::substitute(expr::substitute(f.x, {}, [&](Scalar l) { return l == f.load ? moved : l; }), rows);
     });
-    Scalar exists = border->exists(f, at);
+    Scalar exists = border->exists(f.tensor->shape, at);
     return exists ? expr::make_select(exists, pair, nothing) : pair;
   });
   std::vector<Dim> extent = t.reduce_extent;
@@ -55,7 +55,7 @@ std::optional<Rewritten> with_dot2(const Problem& p, const StageList& list, cons
           moved[tap] = k;
           return expr::substitute(f.w, moved);
         });
-        return (*copy)(border->read_at(f, map, r[f.tap])) * second;
+        return (*copy)(read_at(*border, f, map, r[f.tap]))*second;
       });
   Rewritten out{p, list, f.root};
   out.before.push_back(out.add(copy));

@@ -198,7 +198,7 @@ class Maker {
         moved[tap] = k;
         return expr::substitute(f_.load, moved);
       };
-    auto border = bordered_copy(out_.p, out_.list, f_);
+    auto border = bordered_copy(f_.load, f_.tensor->shape, f_.guarded, loops_of(t));
     if (!border) return std::nullopt;
     border->shape.back() = ceildiv(taps, kWordBytes) * kWordBytes;
     Scalar outside = unsigned_zero(ctx(), f_);
@@ -209,11 +209,11 @@ class Maker {
       const te::Index from = border->source(i);
       Scalar byte = as_unsigned((*f_.tensor)(from));
       if (!whole) byte = expr::make_select(expr::less(i.back(), taps), byte, expr::make_const_int(ctx(), DType::U8, 0));
-      Scalar exists = border->exists(f_, from);
+      Scalar exists = border->exists(f_.tensor->shape, from);
       return exists ? expr::make_select(exists, byte, outside) : byte;
     });
     out_.before.push_back(out_.add(copy));
-    return [this, copy, border = *border](const expr::DimMap& map, Dim k) { return (*copy)(border.read_at(f_, map, k)); };
+    return [this, copy, border = *border](const expr::DimMap& map, Dim k) { return (*copy)(read_at(border, f_, map, k)); };
   }
 
   te::Tensor sums_of_rows(const ByteAt& at) {

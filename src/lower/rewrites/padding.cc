@@ -35,17 +35,42 @@ bool vanishes_with(Scalar s, Scalar load) {
   return product && (vanishes_with(s->args[0], load) || vanishes_with(s->args[1], load));
 }
 
-std::optional<WindowBounds> window_of(expr::Context& ctx, Dim e, const std::vector<Loop>& loops) {
-  Dim lo = e, hi = e;
-  for (const Loop& l : loops) {
-    if (!expr::uses_symbol(e, l.var)) continue;
-    auto c = expr::coefficient_of(e, l.var);
-    if (!c || !c->is_const()) return std::nullopt;
-    Dim last = l.extent - 1;
-    lo = expr::substitute(lo, {{l.var, c->const_value() > 0 ? ctx.constant(0) : last}});
-    hi = expr::substitute(hi, {{l.var, c->const_value() > 0 ? last : ctx.constant(0)}});
+std::optional<BorderedCopy> bordered_copy(Scalar load, const std::vector<Dim>& shape, const std::vector<bool>& guarded,
+                                          const std::vector<Loop>& loops) {
+  const Dim zero = load->ctx->constant(0);
+  BorderedCopy out{guarded, std::vector<Dim>(shape.size(), zero), shape};
+  for (size_t a = 0; a < shape.size(); ++a) {
+    if (!guarded[a]) continue;
+    const Dim e = load->index[a];
+    Dim lo = e, hi = e;
+    for (const Loop& l : loops) {
+      if (!expr::uses_symbol(e, l.var)) continue;
+      auto c = expr::coefficient_of(e, l.var);
+      if (!c || !c->is_const()) return std::nullopt;
+      Dim last = l.extent - 1;
+      lo = expr::substitute(lo, {{l.var, c->const_value() > 0 ? zero : last}});
+      hi = expr::substitute(hi, {{l.var, c->const_value() > 0 ? last : zero}});
+    }
+    out.low[a] = lo;
+    out.shape[a] = max(zero, hi - lo + 1);
   }
-  return WindowBounds{lo, hi};
+  return out;
+}
+
+te::Index BorderedCopy::source(const te::Index& i) const {
+  te::Index at = i;
+  for (size_t a = 0; a < at.size(); ++a) at[a] = i[a] + low[a];
+  return at;
+}
+
+Scalar BorderedCopy::exists(const std::vector<Dim>& of, const te::Index& source) const {
+  std::vector<Scalar> bounds;
+  for (size_t a = 0; a < source.size(); ++a) {
+    if (!guarded[a]) continue;
+    bounds.push_back(expr::less_equal(source[a]->ctx->constant(0), source[a]));
+    bounds.push_back(expr::less(source[a], of[a]));
+  }
+  return expr::conjunction(bounds);
 }
 
 namespace {
@@ -86,30 +111,17 @@ std::optional<Padded> make_padded(const Problem& p, const Stage& root) {
     // The others are then read at every tap.
     if (!std::all_of(loads.begin(), loads.end(), [&](Scalar l) { return l == load || exists_without(p, g.guard, l); }))
       continue;
-    std::vector<Dim> shape = x->shape, low(x->shape.size(), ctx.constant(0));
-    for (size_t a = 0; a < shape.size(); ++a) {
-      if (!guarded[a]) continue;
-      auto w = window_of(ctx, load->index[a], loops);
-      if (!w) return std::nullopt;
-      low[a] = w->lowest;
-      shape[a] = max(ctx.constant(0), w->highest - w->lowest + 1);
-    }
+    const auto border = bordered_copy(load, x->shape, guarded, loops);
+    if (!border) return std::nullopt;
     Padded out;
     Scalar zero = expr::make_const(ctx, x->dtype, 0);
-    out.padded = p.te.map(x->name + "_padded", shape, [&](const te::Index& i) {
-      std::vector<Scalar> bounds;
-      te::Index at = i;
-      for (size_t a = 0; a < shape.size(); ++a) {
-        if (!guarded[a]) continue;
-        at[a] = i[a] + low[a];
-        bounds.push_back(expr::less_equal(ctx.constant(0), at[a]));
-        bounds.push_back(expr::less(at[a], x->shape[a]));
-      }
-      const Scalar inside = expr::conjunction(bounds);
+    out.padded = p.te.map(x->name + "_padded", border->shape, [&](const te::Index& i) {
+      const te::Index at = border->source(i);
+      const Scalar inside = border->exists(x->shape, at);
       return inside ? expr::make_select(inside, (*x)(at), zero) : (*x)(at);
     });
     std::vector<Dim> at = load->index;
-    for (size_t a = 0; a < at.size(); ++a) at[a] = at[a] - low[a];
+    for (size_t a = 0; a < at.size(); ++a) at[a] = at[a] - border->low[a];
     Scalar moved = expr::make_load(ctx, out.padded->id, load->dtype, at);
     out.body = expr::substitute(g.body, {}, [&](Scalar l) { return l == load ? moved : l; });
     return out;

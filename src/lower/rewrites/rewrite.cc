@@ -48,11 +48,11 @@ Result<LoweredNode> lower_rewritten(const Rewritten& r, const std::string& name)
     const auto& [stage, epilogue] = s.recast;
     switch (s.kernel) {
       case RewrittenSum::Kernel::Packed:
-        TRY(lower_packed_product(r.p, r.list, stage, epilogue, s.step, temporaries, out));
+      case RewrittenSum::Kernel::Padded: {
+        const Operand w = s.kernel == RewrittenSum::Kernel::Packed ? Operand::Packed : Operand::Direct;
+        out.kernels.push_back(TRY(lower_product_of_words(r.p, r.list, stage, epilogue, w, s.step, temporaries)));
         break;
-      case RewrittenSum::Kernel::Padded:
-        TRY(lower_padded_product(r.p, r.list, stage, epilogue, s.step, temporaries, out));
-        break;
+      }
       case RewrittenSum::Kernel::Product: TRY(lower_product(r.p, r.list, stage, epilogue, temporaries, out)); break;
       case RewrittenSum::Kernel::Reduction:
         out.kernels.push_back(TRY(lower_reduce(r.p, r.list, stage, epilogue, temporaries)));

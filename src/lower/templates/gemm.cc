@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "loop/walk.h"
-#include "lower/reduction/long_sum.h"
 #include "lower/templates/product.h"
+#include "schedule/dependence.h"
 
 namespace pliant::lower {
 
@@ -105,15 +105,9 @@ std::optional<Space> match(const Work& work, const target::Target& target) {
 }
 
 // The loops that a schedule has made so far, by their names.
-class GemmSchedule {
+class GemmSchedule : ProductSchedule {
  public:
-  GemmSchedule(schedule::Schedule& s, const Point& point)
-      : s_(s), ctx_(s.ctx()), point_(point), p_(*product_of(s.function())), outer_(loop_names(s, p_.results)) {
-    column_ = take(outer_, outer_.size() - 1);
-    row_ = take(outer_, outer_.size() - 1);
-    terms_ = loop_names(s, p_.terms);
-    copy_ = loop_names(s, p_.copy);
-    zeros_ = loop_names(s, p_.axes).back();
+  GemmSchedule(schedule::Schedule& s, const Point& point) : ProductSchedule(s, point), copy_(loop_names(s, p_.copy)) {
     acc_ = outlined() ? fresh("sum") : p_.acc.name;
   }
 
@@ -122,42 +116,19 @@ class GemmSchedule {
     TRY(make_tasks());
     TRY(make_tiles());
     TRY(vectorize());
-    TRY(choose_heights());
+    // Where rows are not known, each height is a variant.
+    TRY(whole_ ? unroll_known_heights([&](const loop::StmtPtr& rows) { return !computes_results(rows); })
+               : s_.specialize(row_, outlined() ? p_.acc.name : tile_, schedule::Constant::Unroll));
     TRY(divide_sums());
     return outline_results();
   }
 
  private:
-  std::string fresh(const std::string& base) const { return fresh_name(s_, base); }
-  // The name of the loop that this one is a copy of.
-  static std::string base_of(const std::string& loop) { return loop.substr(0, loop.find('.')); }
-  static std::string take(std::vector<std::string>& from, size_t at) {
-    std::string s = from[at];
-    from.erase(from.begin() + static_cast<std::ptrdiff_t>(at));
-    return s;
-  }
-  // The loop that follows `loop`, with what stood in it behind its first statement.
-  Result<std::string> fission(const std::string& loop) {
-    return TRY(added_by(s_, [&] { return s_.fission(loop); }))[0];
-  }
   bool outlined() const { return point_[Outlined] != 0; }
   // Of results outlined: whether a loop over the rows of a tile reads the sums in memory.
   bool computes_results(const loop::StmtPtr& rows) const {
-    bool reads = false;
-    loop::for_each(rows, [&](const loop::Stmt& s) {
-      if (s.value)
-        for (Scalar l : expr::loads_of(s.value)) reads = reads || (outlined() && s_.name_of(l->tensor) == p_.acc.name);
-    });
-    return reads;
-  }
-  // The outer loops, then those of `inner` that there are.
-  Status order(const std::vector<std::string>& inner) {
-    std::vector<std::string> order = outer_, now;
-    for (const std::string& l : inner)
-      if (!l.empty()) order.push_back(l);
-    for (const std::string& n : loop_names(s_))
-      if (std::find(order.begin(), order.end(), n) != order.end()) now.push_back(n);
-    return order == now ? ok() : s_.reorder(order);
+    const std::vector<schedule::Access> all = schedule::accesses_of(rows, p_.acc.id);
+    return outlined() && std::any_of(all.begin(), all.end(), [](const schedule::Access& a) { return !a.is_store; });
   }
   Status inside_terms(const std::string& loop) {
     std::vector<std::string> order = terms_;
@@ -219,7 +190,8 @@ class GemmSchedule {
     const auto upper = const_upper(ctx_, rows);
     if (const auto h = lines()) {
       const Dim most = max(one, floordiv(ctx_.constant(point_[RowsOfTask]), max(one, rows)));
-      const std::string lines = take(outer_, *h);
+      const std::string lines = outer_[*h];
+      outer_.erase(outer_.begin() + static_cast<std::ptrdiff_t>(*h));
       block = fresh("hb");
       line = fresh("h");
       TRY(s_.split_blocks(lines, most, 1, block, line));
@@ -249,7 +221,7 @@ class GemmSchedule {
         outer_.insert(outside ? outer_.begin() : outer_.end(), chunk);
       }
     }
-    TRY(order({panel_, line, row_, column_}));
+    TRY(nest(outer_, {panel_, line, row_, column_}));
     TRY(compute_in_rows());
     for (const std::string& l : outer_) TRY(s_.parallel(l));
     const std::string first = !panel_.empty() ? panel_ : !line.empty() ? line : row_;
@@ -267,11 +239,11 @@ class GemmSchedule {
     if (outlined()) {
       TRY(s_.cache_write(p_.acc.name, zeros_, acc_, loop::Scope::Local));
       TRY(s_.expand(acc_, zeros_));
-      const std::vector<std::string> added = TRY(added_by(s_, [&] { return s_.fission(zeros_); }));
+      const Names added = TRY(fission(zeros_));
       adds_ = added[0];
       if (added.size() == 2) copies_ = added[1];  // one term is added on the way to memory
     } else {
-      adds_ = TRY(fission(zeros_));
+      adds_ = TRY(fission(zeros_))[0];
     }
     TRY(inside_terms(adds_));
     return p_.panel ? s_.compute_at(p_.panel->name, panel_) : ok();
@@ -279,7 +251,7 @@ class GemmSchedule {
 
   // Tiles of rows, whose sums stay in registers: the reduction runs outside rows and columns.
   Status make_tiles() {
-    if (const Dim rows = loop_named(s_, row_)->extent; rows.is_const()) whole_ = rows.const_value();
+    if (const Dim rows = extent_of(row_); rows.is_const()) whole_ = rows.const_value();
     tile_ = fresh("mt");
     const std::string row = fresh("r");
     TRY(s_.split_even(row_, height_, tile_, row));
@@ -290,7 +262,7 @@ class GemmSchedule {
       TRY(fission(row));
     }
     TRY(s_.expand(acc_, row));
-    TRY(inside_terms(TRY(fission(row))));
+    TRY(inside_terms(TRY(fission(row))[0]));
     return s_.bind(acc_, loop::Scope::Local);
   }
 
@@ -319,28 +291,10 @@ class GemmSchedule {
     return s_.transpose(copy_[copy_.size() - 2], column, point_[Block]).ok() ? ok() : s_.vectorize(column);
   }
 
-  // Known rows are tiles of one height, or some one row higher than the others; else each height is a variant.
-  Status choose_heights() {
-    if (!whole_) return s_.specialize(row_, outlined() ? p_.acc.name : tile_, schedule::Constant::Unroll);
-    const int64_t tiles = (*whole_ + height_ - 1) / height_, higher = tiles == 0 ? 0 : *whole_ % tiles;
-    if (higher != 0) TRY(s_.partition(tile_, ctx_.constant(higher), fresh("ma"), fresh("mc")));
-    for (const schedule::LoopInfo& l : s_.loops())
-      if (base_of(l.name) == row_ && l.kind == loop::ForKind::Serial && !computes_results(l.loop)) TRY(s_.unroll(l.name));
-    return ok();
-  }
-
-  // Long sums of floats are sums of twice the precision over sums of blocks (docs/adr/0009-numerics.md).
+  // Each variant has its loop and its accumulators.
   Status divide_sums() {
-    const DType type = p_.acc.dtype;
-    const auto most = const_upper(ctx_, p_.count_terms(ctx_));
-    if ((type != DType::F32 && type != DType::F64) || (most && *most <= kWholeProduct)) return ok();
-    // Each variant has its loop and its accumulators.
-    for (const schedule::LoopInfo& l : s_.loops()) {
-      if (base_of(l.name) != terms_[0]) continue;
-      loop::StmtPtr add = l.loop;
-      while (add->kind == loop::StmtKind::For) add = add->body[0];
-      TRY(s_.carry(s_.name_of(add->buffer), l.name, kProductBlock, fresh("total"), schedule::Short::Shared));
-    }
+    for (const std::string& l : may_be_long(kWholeProduct) ? loop_names(s_) : Names())
+      if (base_of(l) == terms_[0]) TRY(carry(l));
     return ok();
   }
 
@@ -352,25 +306,16 @@ class GemmSchedule {
     return ok();
   }
 
-  schedule::Schedule& s_;
-  expr::Context& ctx_;
-  const Point& point_;
-  const Product p_;
-  std::vector<std::string> outer_;  // outermost first
-  std::vector<std::string> copy_, terms_;
-  std::string row_, column_, panel_, tile_;
-  std::string zeros_, adds_;      // the columns that are set to zero, and those that are added to
-  std::string copies_;            // and the ones whose sums are copied to memory, where results are outlined
-  std::string acc_;               // the sums in registers
-  bool few_ = false;              // columns than a panel has
-  std::optional<int64_t> whole_;  // rows of a block, where they are known
-  int64_t height_ = 0;            // of the highest tile
+  const Names copy_;
+  std::string panel_;
+  std::string adds_;    // the columns that are added to
+  std::string copies_;  // and the ones whose sums are copied to memory, where results are outlined
+  std::string acc_;     // the sums in registers
+  bool few_ = false;    // columns than a panel has
 };
-
-Status apply(schedule::Schedule& s, const Point& point) { return GemmSchedule(s, point).apply(); }
 
 }  // namespace
 
-const Template kGemm{"gemm", match, apply};
+const Template kGemm{"gemm", match, apply_as<GemmSchedule>};
 
 }  // namespace pliant::lower

@@ -56,28 +56,28 @@ std::optional<Space> match(const Work& work, const target::Target& target) {
 }
 
 // The loops that a schedule has made so far, by their names.
-class MapSchedule {
+class MapSchedule : TemplateSchedule {
  public:
-  MapSchedule(schedule::Schedule& s, const Point& point) : s_(s), ctx_(s.ctx()), point_(point) {
+  MapSchedule(schedule::Schedule& s, const Point& point) : TemplateSchedule(s, point) {
     const std::vector<loop::StmtPtr> nest = perfect_nest(s.function().body);
     const loop::StmtPtr body = nest.back()->body[0];
     values_ = values_of(body);
     loop::for_each(body, [&](const loop::Stmt& x) { has_checks_ = has_checks_ || x.kind == loop::StmtKind::Check; });
     for (const loop::StmtPtr& l : nest) loops_.push_back({l->var, l->extent});
-    for (const schedule::LoopInfo& l : s.loops()) parallel_.push_back(l.name);
+    parallel_ = loop_names(s);
   }
 
   Status apply() {
     TRY(choose_vector());
     TRY(make_tasks());
-    TRY(nest());
+    // Tasks, rows, the vector loop, then what is done for each of its elements.
+    TRY(nest(parallel_, {row_, vector_, sharing_, few_}));
     for (const std::string& l : parallel_) TRY(s_.parallel(l));
     if (!few_.empty()) TRY(s_.unroll(few_));
     return vectorize();
   }
 
  private:
-  std::string fresh(const std::string& base) const { return fresh_name(s_, base); }
   std::string take_last() {
     std::string last = parallel_.back();
     parallel_.pop_back();
@@ -122,15 +122,6 @@ class MapSchedule {
     return ok();
   }
 
-  // Tasks, rows, the vector loop, then what is done for each of its elements.
-  Status nest() {
-    std::vector<std::string> order = parallel_, now;
-    for (const std::string& l : {row_, vector_, sharing_, few_})
-      if (!l.empty()) order.push_back(l);
-    for (const schedule::LoopInfo& l : s_.loops()) now.push_back(l.name);
-    return order == now ? ok() : s_.reorder(order);
-  }
-
   Status vectorize() {
     const auto rest = point_[Halving] != 0 ? schedule::Rest::Halving : schedule::Rest::Masked;
     const std::string v = fresh("v");
@@ -146,9 +137,6 @@ class MapSchedule {
     return ok();
   }
 
-  schedule::Schedule& s_;
-  expr::Context& ctx_;
-  const Point& point_;
   std::vector<Scalar> values_;
   bool has_checks_ = false;
   std::vector<Loop> loops_;            // as they were
@@ -157,10 +145,8 @@ class MapSchedule {
   Dim extent_;  // of the vector loop, before it is taken apart
 };
 
-Status apply(schedule::Schedule& s, const Point& point) { return MapSchedule(s, point).apply(); }
-
 }  // namespace
 
-const Template kMap{"map", match, apply};
+const Template kMap{"map", match, apply_as<MapSchedule>};
 
 }  // namespace pliant::lower

@@ -1,6 +1,6 @@
 #include "lower/templates/product.h"
 
-#include "loop/walk.h"
+#include "lower/reduction/long_sum.h"
 
 namespace pliant::lower {
 
@@ -9,15 +9,9 @@ bool leaves_cache(const target::Target& target, Dim terms, Dim columns) {
   return size.is_const() && size.const_value() * 4 > target.l2_bytes / 2;
 }
 
-// Whether a load of the factor that varies along the columns, or of the other one, uses outer loop k.
-bool Product::b_uses(size_t k) const {
+bool Product::uses(size_t k, bool of_b) const {
   for (Scalar l : expr::loads_of(term))
-    if (expr::uses_symbol(l, var(outer() + 1)) && expr::uses_symbol(l, var(k))) return true;
-  return false;
-}
-bool Product::a_uses(size_t k) const {
-  for (Scalar l : expr::loads_of(term))
-    if (!expr::uses_symbol(l, var(outer() + 1)) && expr::uses_symbol(l, var(k))) return true;
+    if (expr::uses_symbol(l, var(outer() + 1)) == of_b && expr::uses_symbol(l, var(k))) return true;
   return false;
 }
 
@@ -45,6 +39,35 @@ std::optional<Product> product_of(const loop::Function& f) {
   if (add->kind != loop::StmtKind::Store || add->store_kind != loop::StoreKind::Add) return std::nullopt;
   p.term = add->value;
   return p;
+}
+
+ProductSchedule::ProductSchedule(schedule::Schedule& s, const Point& point)
+    : TemplateSchedule(s, point),
+      p_(*product_of(s.function())),
+      outer_(loop_names(s, p_.results)),
+      terms_(loop_names(s, p_.terms)),
+      zeros_(loop_names(s, p_.axes).back()) {
+  column_ = outer_.back();
+  row_ = outer_[p_.outer()];
+  outer_.resize(p_.outer());
+}
+
+Status ProductSchedule::unroll_known_heights(const std::function<bool(const loop::StmtPtr&)>& wanted) {
+  const int64_t tiles = (*whole_ + height_ - 1) / height_, higher = tiles == 0 ? 0 : *whole_ % tiles;
+  if (higher != 0) TRY(s_.partition(tile_, ctx_.constant(higher), fresh("ma"), fresh("mc")));
+  for (const schedule::LoopInfo& l : s_.loops())
+    if (base_of(l.name) == row_ && l.kind == loop::ForKind::Serial && wanted(l.loop)) TRY(s_.unroll(l.name));
+  return ok();
+}
+
+bool ProductSchedule::may_be_long(int64_t terms) const {
+  const auto most = const_upper(ctx_, p_.count_terms(ctx_));
+  return (p_.acc.dtype == DType::F32 || p_.acc.dtype == DType::F64) && !(most && *most <= terms);
+}
+
+Status ProductSchedule::carry(const std::string& loop) {
+  const loop::StmtPtr add = perfect_nest(loop_named(s_, loop)).back()->body[0];
+  return s_.carry(s_.name_of(add->buffer), loop, kProductBlock, fresh("total"), schedule::Short::Shared);
 }
 
 }  // namespace pliant::lower

@@ -27,8 +27,10 @@ struct Product {
   size_t outer() const { return results.size() - 2; }
   // In the sums: the loop there of outer loop k.
   SymbolId var(size_t k) const { return axes[k]->var; }
-  bool b_uses(size_t k) const;
-  bool a_uses(size_t k) const;
+  // Whether a load of the factor that varies along the columns, or of the other one, uses outer loop k.
+  bool b_uses(size_t k) const { return uses(k, true); }
+  bool a_uses(size_t k) const { return uses(k, false); }
+  bool uses(size_t k, bool of_b) const;
   Dim count_terms(expr::Context& ctx) const {
     Dim n = ctx.constant(1);
     for (const loop::StmtPtr& l : terms) n = n * l->extent;
@@ -37,5 +39,25 @@ struct Product {
 };
 // Nothing where the function is another one.
 std::optional<Product> product_of(const loop::Function& f);
+
+// A schedule of one.
+class ProductSchedule : protected TemplateSchedule {
+ protected:
+  ProductSchedule(schedule::Schedule& s, const Point& point);
+  // Known rows are tiles of one height, or some one row higher than the others. Unrolls the loops over the rows of a tile
+  // that are `wanted`.
+  Status unroll_known_heights(const std::function<bool(const loop::StmtPtr&)>& wanted);
+  // Whether sums of floats may have more than so many terms: they are sums of twice the precision over sums of blocks
+  // (docs/adr/0009-numerics.md), which `carry` makes of a loop that adds to them.
+  bool may_be_long(int64_t terms) const;
+  Status carry(const std::string& loop);
+
+  const Product p_;
+  Names outer_, terms_;  // outermost first
+  std::string row_, column_, tile_;
+  std::string zeros_;             // the columns that are set to zero
+  std::optional<int64_t> whole_;  // rows of a block, where they are known
+  int64_t height_ = 0;            // of the highest tile
+};
 
 }  // namespace pliant::lower

@@ -6,6 +6,7 @@
 #include "loop/walk.h"
 #include "lower/reduction/long_sum.h"
 #include "lower/templates/template.h"
+#include "schedule/edit.h"
 
 namespace pliant::lower {
 
@@ -16,12 +17,10 @@ enum : size_t { Bytes, Vectors, Searches, Columns, TaskColumns, TaskElements, Sh
 // So many windows, if their number is known, are one task.
 constexpr int64_t kWindowsOfTask = 128;
 
-const loop::StmtPtr& below_allocs(const loop::StmtPtr& s) { return s->alloc ? below_allocs(s->body[0]) : s; }
-
 // The nests that are to run row by row, each as the loops that hold nothing but each other.
 std::vector<std::vector<loop::StmtPtr>> nests_of(const loop::Function& f) {
   std::vector<std::vector<loop::StmtPtr>> out;
-  const loop::StmtPtr& body = below_allocs(f.body);
+  const loop::StmtPtr body = schedule::inside_allocs(f.body).body;
   if (body->kind != loop::StmtKind::Block) return {perfect_nest(body)};
   for (const loop::StmtPtr& s : body->body) out.push_back(perfect_nest(s));
   return out;
@@ -63,9 +62,9 @@ bool runs_along(Scalar s, SymbolId var) {
   return true;
 }
 
-class RowsSchedule {
+class RowsSchedule : TemplateSchedule {
  public:
-  RowsSchedule(schedule::Schedule& s, const Point& point) : s_(s), ctx_(s.ctx()), point_(point), count_(ctx_.constant(1)) {
+  RowsSchedule(schedule::Schedule& s, const Point& point) : TemplateSchedule(s, point), count_(ctx_.constant(1)) {
     const auto nests = nests_of(s.function());
     for (size_t k = 0; k < rank_of(nests); ++k) count_ = count_ * nests[0][k]->extent;
   }
@@ -87,13 +86,11 @@ class RowsSchedule {
         nests.push_back(l.name);
     }
     is_alone_ = nests.size() == 1;
-    for (const std::string& head : nests) TRY(make_vectors(nest_of(head)));
+    for (const std::string& head : nests) TRY(make_vectors(loop_names(s_, perfect_nest(loop_named(s_, head)))));
     return make_tasks();
   }
 
  private:
-  std::string fresh(const std::string& base) const { return fresh_name(s_, base); }
-
   // An intermediate lies in the output that follows from it, where it may. One of an element a row is a register.
   void share_results() {
     const std::vector<loop::Buffer> params = s_.function().params;
@@ -145,18 +142,6 @@ class RowsSchedule {
         (void)s_.cache_write(s_.name_of(b.id), rows_.empty() ? "root" : rows_.back(), fresh("row"), loop::Scope::Local);
   }
 
-  // The loops that hold nothing but each other from loop `head` on.
-  std::vector<std::string> nest_of(const std::string& head) const {
-    std::vector<std::string> out;
-    const loop::Stmt* next = nullptr;
-    for (const schedule::LoopInfo& l : s_.loops()) {
-      if (l.name != head && l.loop.get() != next) continue;
-      out.push_back(l.name);
-      next = l.loop->body[0].get();
-    }
-    return out;
-  }
-
   // Rows are tasks; of windows, which lie where the run says, few rows are one task.
   Status make_tasks() {
     int64_t windows = 1;
@@ -173,9 +158,8 @@ class RowsSchedule {
 
   // Whether loops run within bounds that conditions left of them.
   bool has_bounds() const {
-    bool found = false;
-    loop::for_each(s_.function().body, [&](const loop::Stmt& x) { found = found || x.kind == loop::StmtKind::Let; });
-    return found;
+    const auto is_let = [](const loop::Stmt& x) { return x.kind == loop::StmtKind::Let; };
+    return schedule::find_first(s_.function().body, is_let) != nullptr;
   }
 
   Status make_vectors(std::vector<std::string> loops) {
@@ -259,19 +243,14 @@ class RowsSchedule {
     loops.erase(loops.begin() + static_cast<std::ptrdiff_t>(k));
   }
 
-  schedule::Schedule& s_;
-  expr::Context& ctx_;
-  const Point& point_;
   Dim count_;  // of rows
   std::vector<std::string> rows_;
   bool is_single_ = false;  // one nest is all there is
   bool is_alone_ = false;   // one nest inside the rows has loops
 };
 
-Status apply(schedule::Schedule& s, const Point& point) { return RowsSchedule(s, point).apply(); }
-
 }  // namespace
 
-const Template kRows{"rows", match, apply};
+const Template kRows{"rows", match, apply_as<RowsSchedule>};
 
 }  // namespace pliant::lower

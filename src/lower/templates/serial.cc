@@ -32,7 +32,11 @@ std::optional<Space> match(const Work& work, const target::Target& target) {
 }
 
 Status apply(schedule::Schedule& s, const Point& point) {
-  collapse_nest(s);
+  // Neighbouring loops merge where every offset allows it, from the innermost pair outwards.
+  for (size_t k = perfect_nest(s.function().body).size(); k-- > 1;) {
+    const std::vector<std::string> names = loop_names(s);
+    (void)s.collapse(names[k - 1], names[k], "c" + std::to_string(k - 1));
+  }
   const std::vector<loop::StmtPtr> loops = perfect_nest(s.function().body);
   if (loops.empty() || point[0] == 1 || !stores_side_by_side(loops.back())) return ok();
   const Dim extent = loops.back()->extent;

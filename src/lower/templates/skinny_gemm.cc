@@ -42,29 +42,15 @@ std::optional<Space> match(const Work& work, const target::Target& target) {
 }
 
 // The loops that a schedule has made so far, by their names.
-class SkinnySchedule {
+class SkinnySchedule : ProductSchedule {
  public:
-  SkinnySchedule(schedule::Schedule& s, const Point& point)
-      : s_(s), ctx_(s.ctx()), point_(point), p_(*product_of(s.function())), outer_(loop_names(s, p_.results)) {
-    column_ = outer_.back();
-    row_ = outer_[outer_.size() - 2];
-    outer_.resize(outer_.size() - 2);
-    zeros_ = loop_names(s, p_.axes).back();
-    terms_ = loop_names(s, p_.terms)[0];
+  SkinnySchedule(schedule::Schedule& s, const Point& point) : ProductSchedule(s, point), term_(terms_[0]) {
     if (const Dim rows = p_.row()->extent; rows.is_const()) whole_ = rows.const_value();
   }
 
   Status apply() { return runs_along_columns(p_) ? sweep() : dots(); }
 
  private:
-  using Names = std::vector<std::string>;
-  std::string fresh(const std::string& base) const { return fresh_name(s_, base); }
-  // The name of the loop that this one is a copy of.
-  static std::string base_of(const std::string& loop) { return loop.substr(0, loop.find('.')); }
-  Dim extent_of(const std::string& loop) const { return loop_named(s_, loop)->extent; }
-  Result<Names> fission(const std::string& loop) {
-    return added_by(s_, [&] { return s_.fission(loop); });
-  }
   Status vectorize(const std::string& loop, const std::string& outer, int64_t lanes,
                    schedule::Rest rest = schedule::Rest::Masked) {
     return s_.vectorize(loop, lanes, outer, fresh("l"), fresh("t"), rest);
@@ -80,21 +66,10 @@ class SkinnySchedule {
     column_ = column;
     return ok();
   }
-  Status order(const Names& inner) {
-    Names all = outer_;
-    all.insert(all.end(), inner.begin(), inner.end());
-    return s_.reorder(all);
-  }
-  // Long sums of floats are sums of twice the precision over sums of blocks (docs/adr/0009-numerics.md). Gives the loops
-  // over the totals.
+  // The loops over the totals of long sums.
   Result<Names> divide(const std::string& loop) {
-    loop::StmtPtr add = loop_named(s_, loop);
-    while (add->kind == loop::StmtKind::For) add = add->body[0];
-    const DType type = p_.acc.dtype;
-    const auto most = const_upper(ctx_, p_.count_terms(ctx_));
-    if ((type != DType::F32 && type != DType::F64) || (most && *most <= kProductBlock)) return Names{};
-    const auto totals = added_by(
-        s_, [&] { return s_.carry(s_.name_of(add->buffer), loop, kProductBlock, fresh("total"), schedule::Short::Shared); });
+    if (!may_be_long(kProductBlock)) return Names{};
+    const auto totals = added_by(s_, [&] { return carry(loop); });
     // Refused where the whole groups of terms are no more than a block.
     return totals.ok() ? totals.value() : Names{};
   }
@@ -106,7 +81,7 @@ class SkinnySchedule {
     const Dim one = ctx_.constant(1), terms = p_.count_terms(ctx_);
     const Dim parts = floordiv(ctx_.constant(kSweptWork / kLeastSwept), max(one, terms));
     TRY(make_tasks(max(one, min(ctx_.constant(kSweptColumns / kLeastSwept), parts)) * kLeastSwept));
-    TRY(order({row_, column_}));
+    TRY(nest(outer_, {row_, column_}));
     (void)s_.let(column_, row_, "cf", "cn");
     TRY(s_.compute_at(p_.acc.name, row_));
     for (const std::string& l : outer_) TRY(s_.parallel(l));
@@ -119,7 +94,7 @@ class SkinnySchedule {
     std::vector<Names> heights;
     for (const std::string& l : loop_names(s_)) {
       nest.push_back(l);
-      if (base_of(l) == terms_) heights.push_back({nest.end() - 3, nest.end()});
+      if (base_of(l) == term_) heights.push_back({nest.end() - 3, nest.end()});
     }
     for (const Names& n : heights) TRY(add_rows(n[0], n[1], n[2]));
     return vectorize(column_, fresh("v"), point_[Lanes]);
@@ -170,11 +145,11 @@ class SkinnySchedule {
     tile_ = fresh("mt");
     TRY(s_.split_even(row_, height_, tile_, row));
     row_ = row;
-    TRY(order({tile, tile_, row_, column_}));
+    TRY(nest(outer_, {tile, tile_, row_, column_}));
     TRY(s_.compute_at(p_.acc.name, row_));
     for (const std::string& l : outer_) TRY(s_.parallel(l));
     const std::string parts = fresh("part"), zero = parts + ".in", gather = parts + ".out";
-    TRY(s_.rfactor(terms_, point_[Lanes], terms_, parts, loop::Scope::Local));
+    TRY(s_.rfactor(term_, point_[Lanes], term_, parts, loop::Scope::Local));
     const std::string adds = TRY(fission(zeros_))[0];
     TRY(s_.expand(p_.acc.name, row_));
     const std::string add_rows = TRY(fission(row_))[0];
@@ -182,7 +157,7 @@ class SkinnySchedule {
     TRY(s_.expand(parts, adds));
     TRY(s_.expand(parts, add_rows));
     const Names columns_of = TRY(fission(adds)), rows_of = TRY(fission(add_rows));
-    TRY(s_.reorder({terms_, columns_of[0], rows_of[0]}));
+    TRY(s_.reorder({term_, columns_of[0], rows_of[0]}));
     if (!extent_of(column_).is_const(point_[Columns])) {
       TRY(s_.pad(columns_of[0], point_[Columns], schedule::Beyond::Last));
       for (const std::string& l : {zeros_, adds, columns_of[1]}) TRY(s_.pad(l, point_[Columns]));
@@ -191,41 +166,24 @@ class SkinnySchedule {
     TRY(s_.fold(columns_of[1], gather, point_[Lanes], fresh("folded")));
     TRY(s_.vectorize(zero));
     const std::string groups = fresh("ko");
-    TRY(vectorize(terms_, groups, point_[Lanes]));
+    TRY(vectorize(term_, groups, point_[Lanes]));
     const bool has_rest = !extent_of(column_).is_const();
     TRY(s_.vectorize(column_));
-    TRY(choose_heights());
+    // Where rows are not known, each height is a variant.
+    if (whole_) TRY(unroll_known_heights([](const loop::StmtPtr& rows) { return rows->extent.is_const(); }));
+    if (!whole_ && height_ > 1) TRY(s_.specialize(row_, tile_, schedule::Constant::Unroll));
     for (const std::string& l : loop_names(s_))
       if (base_of(l) == groups) TRY(divide(l));
     return has_rest ? s_.partition(tile, fresh("cw"), fresh("ct")) : ok();
   }
 
-  // Known rows are tiles of one height, or some one row higher than the others; else each height is a variant.
-  Status choose_heights() {
-    if (!whole_) return height_ == 1 ? ok() : s_.specialize(row_, tile_, schedule::Constant::Unroll);
-    const int64_t tiles = (*whole_ + height_ - 1) / height_, higher = *whole_ % tiles;
-    if (higher != 0) TRY(s_.partition(tile_, ctx_.constant(higher), fresh("ma"), fresh("mc")));
-    for (const schedule::LoopInfo& l : s_.loops())
-      if (base_of(l.name) == row_ && l.extent.is_const() && l.kind == loop::ForKind::Serial) TRY(s_.unroll(l.name));
-    return ok();
-  }
-
-  schedule::Schedule& s_;
-  expr::Context& ctx_;
-  const Point& point_;
-  const Product p_;
-  Names outer_;  // outermost first
-  std::string row_, column_, tile_, zeros_, terms_;
-  std::optional<int64_t> whole_;  // rows, where they are known
-  int64_t height_ = 0;            // of the highest tile
+  const std::string term_;  // the loop over the reduction
 };
-
-Status apply(schedule::Schedule& s, const Point& point) { return SkinnySchedule(s, point).apply(); }
 
 }  // namespace
 
 int64_t rows_of_wide_dots(const target::Target& target) { return target.vector_registers >= 32 ? 3 : 1; }
 
-const Template kSkinnyGemm{"skinny_gemm", match, apply};
+const Template kSkinnyGemm{"skinny_gemm", match, apply_as<SkinnySchedule>};
 
 }  // namespace pliant::lower

@@ -66,12 +66,12 @@ Result<std::vector<std::string>> added_by(const schedule::Schedule& s, const std
   return out;
 }
 
-void collapse_nest(schedule::Schedule& s) {
-  const size_t depth = perfect_nest(s.function().body).size();
-  for (size_t k = depth; k-- > 1;) {
-    const std::vector<schedule::LoopInfo> loops = s.loops();
-    (void)s.collapse(loops[k - 1].name, loops[k].name, "c" + std::to_string(k - 1));
-  }
+Status TemplateSchedule::nest(Names outer, const Names& inner) {
+  for (const std::string& l : inner)
+    if (!l.empty()) outer.push_back(l);
+  Names now = loop_names(s_);
+  std::erase_if(now, [&](const std::string& n) { return std::find(outer.begin(), outer.end(), n) == outer.end(); });
+  return outer == now ? ok() : s_.reorder(outer);
 }
 
 Result<LoweredKernel> schedule_kernel(const Problem& p, const Template& t, Work work) {

@@ -61,8 +61,31 @@ loop::StmtPtr loop_named(const schedule::Schedule& s, const std::string& name);
 Result<std::vector<std::string>> added_by(const schedule::Schedule& s, const std::function<Status()>& primitive);
 // The loops that hold nothing but each other, from `s` on, outermost first.
 std::vector<loop::StmtPtr> perfect_nest(loop::StmtPtr s);
-// Merges neighbouring loops of the perfect nest where every offset allows it, from the innermost pair outwards.
-void collapse_nest(schedule::Schedule& s);
+
+// A template at work on a schedule: it knows the loops by their names.
+class TemplateSchedule {
+ protected:
+  using Names = std::vector<std::string>;
+  TemplateSchedule(schedule::Schedule& s, const Point& point) : s_(s), ctx_(s.ctx()), point_(point) {}
+  std::string fresh(const std::string& base) const { return fresh_name(s_, base); }
+  // The name of the loop that this one is a copy of.
+  static std::string base_of(const std::string& loop) { return loop.substr(0, loop.find('.')); }
+  Dim extent_of(const std::string& loop) const { return loop_named(s_, loop)->extent; }
+  // The loops that follow `loop`, with what stood in it behind its first statement.
+  Result<Names> fission(const std::string& loop) {
+    return added_by(s_, [&] { return s_.fission(loop); });
+  }
+  // The outer loops, then those of `inner` that there are, nest in this order.
+  Status nest(Names outer, const Names& inner);
+
+  schedule::Schedule& s_;
+  expr::Context& ctx_;
+  const Point& point_;
+};
+template <class S>
+Status apply_as(schedule::Schedule& s, const Point& point) {
+  return S(s, point).apply();
+}
 
 // The kernel that the template makes of a naive function it matches, at the first value of each knob. Storage is flat. It
 // has a task for each iteration of its Parallel loops; `work` is the caller's to set.

@@ -100,9 +100,9 @@ std::optional<Space> match(const Work& work, const target::Target& target) {
 }
 
 // The loops that a schedule has made so far, by their names.
-class WindowSchedule {
+class WindowSchedule : TemplateSchedule {
  public:
-  WindowSchedule(schedule::Schedule& s, const Point& point) : s_(s), ctx_(s.ctx()), point_(point) {
+  WindowSchedule(schedule::Schedule& s, const Point& point) : TemplateSchedule(s, point) {
     const Windows w = *windows_of(s.function());
     column_extent_ = w.column->extent;
     is_sum_ = w.update->store_kind == loop::StoreKind::Add;
@@ -127,8 +127,6 @@ class WindowSchedule {
   }
 
  private:
-  std::string fresh(const std::string& base) const { return fresh_name(s_, base); }
-
   // Tiles of rows, tiles of columns in each, then the rows and columns of one.
   Status make_tiles() {
     if (!row_.empty()) {
@@ -155,7 +153,7 @@ class WindowSchedule {
   // The sums of all iterations of `loop` at once: the reduction runs outside.
   Status jam(const std::string& loop, bool innermost) {
     TRY(s_.expand(sum_, loop));
-    stores_ = TRY(added_by(s_, [&] { return s_.fission(loop); }));
+    stores_ = TRY(fission(loop));
     const std::string adds = stores_.front();
     stores_.erase(stores_.begin());
     std::vector<std::string> order = terms_;
@@ -174,7 +172,7 @@ class WindowSchedule {
     const std::string sum = sums_[0];
     int64_t taps = 1;
     for (const std::string& l : terms_) {
-      const Dim extent = loop_named(s_, l)->extent;
+      const Dim extent = extent_of(l);
       taps = extent.is_const() && taps <= point_[SharedTaps] ? taps * extent.const_value() : INT32_MAX;
     }
     if (taps <= point_[SharedTaps] && is_bound(sum)) copy_interior(sum);
@@ -208,7 +206,7 @@ class WindowSchedule {
   std::vector<Taps> all_taps() const {
     std::vector<Taps> out;
     const std::vector<schedule::LoopInfo> loops = s_.loops();
-    const Dim rows = row_.empty() ? Dim() : loop_named(s_, row_)->extent, columns = loop_named(s_, column_)->extent;
+    const Dim rows = row_.empty() ? Dim() : extent_of(row_), columns = extent_of(column_);
     std::vector<schedule::LoopInfo> around;
     for (const schedule::LoopInfo& l : loops) {
       while (!around.empty() && around.back().depth >= l.depth) around.pop_back();
@@ -268,9 +266,6 @@ class WindowSchedule {
     return s_.unroll(parts[2]);
   }
 
-  schedule::Schedule& s_;
-  expr::Context& ctx_;
-  const Point& point_;
   Dim column_extent_;
   bool is_sum_ = false;
   std::string sum_, row_, column_;  // row, column: those of a tile, once there are tiles

@@ -22,20 +22,23 @@ Status check_independent(const Edit& e, const StmtPtr& loop, bool updates_allowe
   std::vector<Access> accesses = accesses_of(loop->body[0]);
   for (const Access& a : accesses)
     for (const Access& b : accesses) {
-      bool update = a.is_update() && b.is_update() && a.kind == b.kind;
       if (a.buffer != b.buffer || (!a.is_store && !b.is_store)) continue;
       if (determined(a, b, {loop->var}, vary, e).count(loop->var)) continue;
       if (determined(a, b, all, vary, e).count(loop->var)) continue;
       // A reduction over the lanes: every lane updates the same element.
-      auto uses = [&](const Access& x) {
-        for (Dim d : x.index)
-          if (expr::uses_symbol(d, loop->var)) return true;
-        return false;
-      };
-      if (update && updates_allowed && !uses(a) && !uses(b)) continue;
+      auto stays = [&](Dim d) { return !expr::uses_symbol(d, loop->var); };
+      if (updates_allowed && !ordered(a, b) && std::all_of(a.index.begin(), a.index.end(), stays) &&
+          std::all_of(b.index.begin(), b.index.end(), stays))
+        continue;
       return e.refuse("iterations of loop " + e.name_of(loop->var) + " touch the same elements of %" +
                       loop::find_buffer(e.function, a.buffer)->name);
     }
+  return ok();
+}
+
+Status check_vectors(const Edit& e, const StmtPtr& s, const std::function<bool(const Stmt&)>& is_vector) {
+  if (is_vector(*s)) TRY(check_independent(e, s, true));
+  for (const StmtPtr& child : s->body) TRY(check_vectors(e, child, is_vector));
   return ok();
 }
 

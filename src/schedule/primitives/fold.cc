@@ -12,9 +12,9 @@ namespace {
 StmtPtr in_vectors(Edit& e, const std::string& name, int64_t count, int64_t lanes, const std::function<StmtPtr(Dim)>& body) {
   const int64_t width = std::min(lanes, count & -count);
   const Dim vectors = e.ctx.constant(count / width), size = e.ctx.constant(width);
-  const Dim v = e.derived_index(name + ".v", vectors), l = e.derived_index(name + ".l", size);
-  const StmtPtr lane = loop::make_for(*l.as_symbol(), size, ForKind::Vector, body(v * width + l));
-  return loop::make_for(*v.as_symbol(), vectors, ForKind::Unroll, lane);
+  return e.derived_loop(name + ".v", vectors, ForKind::Unroll, [&](Dim v) {
+    return e.derived_loop(name + ".l", size, ForKind::Vector, [&](Dim l) { return body(v * width + l); });
+  });
 }
 
 }  // namespace
@@ -57,9 +57,7 @@ Status Schedule::fold(std::string_view outer, std::string_view inner, int64_t la
     for (Dim d : add.index) index.push_back(expr::substitute(d, {{out->var, i}}));
     return loop::make_store(add.buffer, index, part(i, 1), StoreKind::Add);
   }));
-  StmtPtr all = loop::make_block(std::move(seq));
-  for (size_t k = stages.size(); k-- > 0;) all = loop::make_alloc(stages[k], all);
-  e.replace(out, all);
+  e.replace(out, loop::make_allocs(stages, loop::make_block(std::move(seq))));
   return e.commit();
 }
 

@@ -45,9 +45,8 @@ Status Schedule::rfactor(std::string_view lane, int64_t lanes, std::string_view 
 
   Buffer part = TRY(e.new_buffer(name, y.dtype, {e.ctx.constant(lanes)}, scope));
   Dim size = part.shape[0], lane_index = expr::mod(e.ctx.symbol_dim(inner->var), lanes);
-  auto over = [&](const char* what, const std::function<StmtPtr(Dim)>& body) {
-    Dim v = e.derived_index(part.name + what, size, lanes - 1);
-    return make_for(v, size, ForKind::Serial, body(v));
+  auto over = [&](const char* what, const loop::MakeBody& body) {
+    return e.derived_loop(part.name + what, size, ForKind::Serial, body, lanes - 1);
   };
   StmtPtr clear = over(".in", [&](Dim v) { return loop::make_store(part.id, {v}, *identity); });
   StmtPtr sum = loop::rewrite(outer, [&](const StmtPtr& s) {

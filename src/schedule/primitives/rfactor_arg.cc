@@ -58,9 +58,8 @@ Status Schedule::rfactor_arg(std::string_view loop, int64_t lanes, std::string_v
     return loop::make_block({loop::make_store(places.id, {i}, expr::make_select(taken, at, place_at(i))),
                              loop::make_store(values.id, {i}, expr::make_select(taken, now, value_at(i)))});
   };
-  auto over = [&](int64_t count, const std::function<StmtPtr(Dim)>& body) {
-    const Dim v = e.derived_index(values.name + ".v", e.ctx.constant(count));
-    return make_for(v, e.ctx.constant(count), ForKind::Vector, body(v));
+  auto over = [&](int64_t count, const loop::MakeBody& body) {
+    return e.derived_loop(values.name + ".v", e.ctx.constant(count), ForKind::Vector, body);
   };
   // No element is at -1: a lane that keeps what was there before loses against all that took its place.
   const Scalar nowhere = expr::make_const_int(e.ctx, DType::I64, -1);

@@ -55,15 +55,10 @@ Status Schedule::specialize(std::string_view name, std::string_view at, Constant
                     std::string(at));
   if (!expr::loads_of(expr::make_index(size)).empty())
     return e.refuse("the extent of loop " + std::string(name) + " is read from memory");
-  bool below = false, parallel_below = false;
-  auto visit = [&](auto&& self, const StmtPtr& s) -> void {
-    below |= s == target;
-    parallel_below |= s->kind == StmtKind::For && s->for_kind == ForKind::Parallel;
-    for (const StmtPtr& child : s->body) self(self, child);
-  };
-  visit(visit, body);
-  if (!below) return e.refuse("loop " + std::string(name) + " is not inside " + std::string(at));
-  if (parallel_below) return e.refuse("there is a parallel loop inside " + std::string(at));
+  if (!find_first(body, [&](const Stmt& s) { return &s == target.get(); }))
+    return e.refuse("loop " + std::string(name) + " is not inside " + std::string(at));
+  if (find_first(body, [](const Stmt& s) { return s.kind == StmtKind::For && s.for_kind == ForKind::Parallel; }))
+    return e.refuse("there is a parallel loop inside " + std::string(at));
   const bool all = values.empty();
   for (int64_t v : values)
     if (v < 1 || v > tail->limit) return e.refuse(std::to_string(v) + " is not in 1 … " + std::to_string(tail->limit));

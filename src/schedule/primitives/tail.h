@@ -33,5 +33,7 @@ bool starts_at_zero(const Edit& e, const StmtPtr& outer, const Stmt& update);
 
 // Refuses unless no two iterations of `loop` depend on each other; `updates_allowed`: except by updating one element.
 Status check_independent(const Edit& e, const StmtPtr& loop, bool updates_allowed);
+// The same, updates allowed, of each of these loops at and below `s`.
+Status check_vectors(const Edit& e, const StmtPtr& s, const std::function<bool(const Stmt&)>& is_vector);
 
 }  // namespace pliant::schedule

@@ -14,10 +14,9 @@ class Blocks {
   StmtPtr make() {
     const Dim whole = expr::floordiv(along_->extent, n_), rest = expr::mod(along_->extent, n_);
     std::vector<StmtPtr> parts;
-    if (!whole.is_const(0)) {
-      const Dim k = e_.derived_index(e_.name_of(along_->var), whole);
-      parts.push_back(make_for(k, whole, ForKind::Serial, row_of_blocks(k * n_, {})));
-    }
+    if (!whole.is_const(0))
+      parts.push_back(e_.derived_loop(e_.name_of(along_->var), whole, ForKind::Serial,
+                                      [&](Dim k) { return row_of_blocks(k * n_, {}); }));
     if (!rest.is_const(0))
       parts.push_back(loop::make_if(expr::less(ctx_.constant(0), rest), row_of_blocks(whole * n_, rest)));
     return loop::make_block(std::move(parts));

@@ -104,12 +104,6 @@ Result<StmtPtr> halving_rest(Edit& e, const StmtPtr& old, Dim all, int64_t lanes
   return loop::make_block(std::move(parts));
 }
 
-Status check_vectors(const Edit& e, const StmtPtr& s) {
-  if (s->kind == StmtKind::For && s->for_kind == ForKind::Vector) return check_independent(e, s, true);
-  for (const StmtPtr& child : s->body) TRY(check_vectors(e, child));
-  return ok();
-}
-
 }  // namespace
 
 Status Schedule::vectorize(std::string_view name, int64_t lanes, std::string_view outer, std::string_view lane,
@@ -148,7 +142,8 @@ Status Schedule::vectorize(std::string_view name, int64_t lanes, std::string_vie
                            : TRY(masked_rest(e, old, whole, rest, lanes, tail, further ? &*further : nullptr)));
   }
   const StmtPtr now = loop::make_block(std::move(parts));
-  if (!all) TRY(check_vectors(e, now));
+  const auto is_vector = [](const Stmt& s) { return s.kind == StmtKind::For && s.for_kind == ForKind::Vector; };
+  if (!all) TRY(check_vectors(e, now, is_vector));
   e.replace(old, now);
   if (further) grow(e, further->axes(), [&](Dim size) { return expr::ceildiv(size, lanes) * lanes; });
   return e.commit();

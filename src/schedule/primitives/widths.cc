@@ -74,13 +74,8 @@ class Tiles {
 
   // The lanes may run at once.
   Status check_lanes() const {
-    Status fine = ok();
-    const auto visit = [&](const auto& self, const StmtPtr& s) -> void {
-      if (is_lanes(*s) && fine.ok()) fine = check_independent(e_, s, true);
-      for (const StmtPtr& child : s->body) self(self, child);
-    };
-    if (kind_ == ForKind::Vector) visit(visit, size_->body[0]);
-    return fine;
+    if (kind_ != ForKind::Vector) return ok();
+    return check_vectors(e_, size_->body[0], [&](const Stmt& s) { return is_lanes(s); });
   }
   // A tile may run twice: it assigns, from nothing that it assigns.
   Status check_repeats() const {

@@ -18,12 +18,6 @@ StmtPtr nest_over(Edit& e, const std::string& name, const std::vector<Dim>& size
   return s;
 }
 
-std::vector<Dim> sum(const std::vector<Dim>& a, const std::vector<Dim>& b) {
-  std::vector<Dim> out;
-  for (size_t k = 0; k < a.size(); ++k) out.push_back(a[k] + b[k]);
-  return out;
-}
-
 // The covering nest `root` on the tile, except that its store goes to `c` itself.
 StmtPtr write_through(Edit& e, const StmtPtr& root, const Stmt& store, const Buffer& c, const Region& region,
                       BufferId tile) {
@@ -53,13 +47,8 @@ Status Schedule::cache_write(std::string_view buffer, std::string_view at, std::
   std::vector<StmtPtr> parts = statements_of(body);
   std::optional<size_t> first, last;
   bool covered = false;
-  auto touches = [&](const StmtPtr& s) {
-    bool found = false;
-    for (const Access& a : accesses_of(s)) found |= a.buffer == c.id;
-    return found;
-  };
   for (size_t k = 0; k < parts.size(); ++k) {
-    if (!touches(parts[k])) continue;
+    if (accesses_of(parts[k], c.id).empty()) continue;
     if (!first) first = k;
     last = k;
     covered |= covering(parts[k], c.id, region, e.ctx).has_value();
@@ -74,7 +63,8 @@ Status Schedule::cache_write(std::string_view buffer, std::string_view at, std::
   std::vector<StmtPtr> now;
   auto copy = [&](const char* what, bool load) {
     return nest_over(e, tile.name + what, region.size, [&](const std::vector<Dim>& v) {
-      std::vector<Dim> outside = sum(region.base, v);
+      std::vector<Dim> outside = v;
+      for (size_t k = 0; k < v.size(); ++k) outside[k] = region.base[k] + v[k];
       return load ? loop::make_store(tile.id, v, expr::make_load(e.ctx, c.id, c.dtype, outside))
                   : loop::make_store(c.id, outside, expr::make_load(e.ctx, tile.id, c.dtype, v));
     });

@@ -31,8 +31,7 @@ Clamped existing(const Edit& e, const StmtPtr& home, const Buffer& b, const Regi
   Clamped part = clamp(region, b.shape, e.ctx);
   const StmtPtr body = without_lets(home->body[0]);
   std::optional<std::vector<Dim>> index;
-  for (const Access& a : accesses_of(body)) {
-    if (a.buffer != b.id) continue;
+  for (const Access& a : accesses_of(body, b.id)) {
     if (index && *index != a.index) return part;
     index = a.index;
   }
@@ -92,10 +91,7 @@ Status Schedule::compute_at(std::string_view buffer, std::string_view at) {
   if (std::find(path.begin(), path.end(), p.alloc) == path.end() ||
       std::find(path.begin(), path.end(), p.nest) != path.end() || home == p.nest)
     return e.refuse("loop " + std::string(at) + " is not where %" + b.name + " is read");
-  auto reads_in = [&](const StmtPtr& s) {
-    auto all = accesses_of(s);
-    return std::count_if(all.begin(), all.end(), [&](auto& a) { return a.buffer == b.id; });
-  };
+  auto reads_in = [&](const StmtPtr& s) { return accesses_of(s, b.id).size(); };
   if (reads_in(p.alloc->body[0]) != reads_in(home->body[0]) + reads_in(p.nest))
     return e.refuse("%" + b.name + " is read outside loop " + std::string(at) + " too");
   Inside in = inside_allocs(home->body[0]);
