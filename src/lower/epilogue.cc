@@ -39,11 +39,7 @@ std::optional<Epilogue> make_epilogue(expr::Context& ctx, const StageList& list,
   const std::vector<Dim> identity = index_of(ctx, t);
   std::map<expr::TensorId, std::pair<Scalar, std::vector<Dim>>> known;  // value and index over the root's index
   known[t.id] = {expr::make_load(ctx, t.id, t.dtype, identity), identity};
-  if (list.stages[root].is_output) {
-    out.values.push_back(known[t.id].first);
-    out.index.push_back(identity);
-    out.outputs.push_back(list.stages[root].tensor);
-  }
+  if (list.stages[root].is_output) out = no_epilogue(ctx, list.stages[root].tensor);
   for (size_t i = root + 1; i < list.stages.size(); ++i) {
     const Stage& s = list.stages[i];
     if (s.tensor->kind != te::Kind::Map || !s.is_output) return std::nullopt;

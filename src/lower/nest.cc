@@ -141,28 +141,6 @@ KernelBuilder::KernelBuilder(expr::Context& ctx, std::string name, LocPtr loc, P
   f_.loc = std::move(loc);
 }
 
-loop::Buffer KernelBuilder::param(expr::TensorId id, const std::string& name, DType t, const std::vector<Dim>& shape) const {
-  loop::Buffer b;
-  b.id = id;
-  b.name = name;
-  b.dtype = t;
-  b.shape = params_ == ParamShape::Flat ? std::vector<Dim>{product(ctx_, shape)} : shape;
-  return b;
-}
-
-void KernelBuilder::add_read(expr::TensorId id, const std::string& name, DType t, const std::vector<Dim>& shape,
-                             bool is_constant) {
-  for (const loop::Buffer& b : f_.params)
-    if (b.id == id) return;
-  f_.params.push_back(param(id, name, t, shape));
-  f_.params.back().is_constant = is_constant;
-}
-
-void KernelBuilder::add_write(expr::TensorId id, const std::string& name, DType t, const std::vector<Dim>& shape) {
-  f_.params.push_back(param(id, name, t, shape));
-  f_.params.back().is_output = true;
-}
-
 uint32_t KernelBuilder::add_trap(std::string message, LocPtr loc) {
   f_.traps.push_back({std::move(message), std::move(loc)});
   return static_cast<uint32_t>(f_.traps.size() - 1);

@@ -73,14 +73,21 @@ enum class ParamShape : uint8_t { Flat, OfTensor };
 class KernelBuilder {
  public:
   KernelBuilder(expr::Context& ctx, std::string name, LocPtr loc, ParamShape params = ParamShape::Flat);
+  // Each tensor once.
   void add_read(expr::TensorId id, const std::string& name, DType t, const std::vector<Dim>& shape,
-                bool is_constant = false);
-  void add_write(expr::TensorId id, const std::string& name, DType t, const std::vector<Dim>& shape);
+                bool is_constant = false) {
+    f_.params.push_back({id, name, t, axes_of(shape), {}, loop::Scope::Param, false, is_constant});
+  }
+  void add_write(expr::TensorId id, const std::string& name, DType t, const std::vector<Dim>& shape) {
+    f_.params.push_back({id, name, t, axes_of(shape), {}, loop::Scope::Param, true});
+  }
   uint32_t add_trap(std::string message, LocPtr loc);
   loop::Function finish(loop::StmtPtr body);
 
  private:
-  loop::Buffer param(expr::TensorId id, const std::string& name, DType t, const std::vector<Dim>& shape) const;
+  std::vector<Dim> axes_of(const std::vector<Dim>& shape) const {
+    return params_ == ParamShape::Flat ? std::vector<Dim>{product(ctx_, shape)} : shape;
+  }
   expr::Context& ctx_;
   ParamShape params_;
   loop::Function f_;

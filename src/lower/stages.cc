@@ -239,8 +239,6 @@ bool is_arg(te::Combiner c) {
          c == te::Combiner::ArgMinLast;
 }
 
-Scalar finish_value(const te::TensorDef& t, Scalar accumulated) { return expr::make_cast(t.dtype, accumulated); }
-
 loop::Buffer make_local(expr::Context& ctx, const std::string& name, DType t, int64_t elements) {
   return loop::make_buffer(ctx, name, t, {ctx.constant(elements)}, loop::Scope::Local);
 }

@@ -36,8 +36,6 @@ std::vector<expr::TensorId> reads_of(const Stage& s);
 loop::StoreKind store_kind_of(te::Combiner c);
 Scalar identity_of(expr::Context& ctx, te::Combiner c, DType t);
 bool is_arg(te::Combiner c);
-// The value of a reduction rounded to its tensor's type.
-Scalar finish_value(const te::TensorDef& t, Scalar accumulated);
 // Memory of one scalar or a few, in registers.
 loop::Buffer make_local(expr::Context& ctx, const std::string& name, DType t, int64_t elements);
 

@@ -15,10 +15,6 @@ void add_temporary(const te::Tensor& t, Temporaries& temporaries, LoweredNode& o
 
 namespace {
 
-bool same_space(const Stage& a, const Stage& b) {
-  return b.tensor->kind == te::Kind::Map && a.tensor->shape == b.tensor->shape;
-}
-
 // The most maps that share a kernel.
 constexpr size_t kMostMaps = 64;
 
@@ -29,7 +25,7 @@ std::vector<const Stage*> maps_together(const Problem& p, const StageList& list,
   size_t checks = check_of(p, *group[0]) ? 1 : 0;
   for (size_t j = first + 1; j < end && group.size() < kMostMaps; ++j) {
     const Stage& s = list.stages[j];
-    if (!same_space(*group[0], s)) break;
+    if (s.tensor->kind != te::Kind::Map || s.tensor->shape != group[0]->tensor->shape) break;
     const std::vector<expr::TensorId> reads = reads_of(s);
     if (std::any_of(reads.begin(), reads.end(), [&](expr::TensorId id) { return computed.count(id) != 0; })) break;
     group.push_back(&s);
@@ -41,18 +37,6 @@ std::vector<const Stage*> maps_together(const Problem& p, const StageList& list,
     computed.insert(s.tensor->id);
   }
   return group;
-}
-
-// The kernels of neighbouring maps.
-Status lower_maps(const Problem& p, const StageList& list, const std::vector<const Stage*>& group,
-                  const Temporaries& temporaries, LoweredNode& out) {
-  const Stage& first = *group[0];
-  std::vector<Segment> segments;
-  if (group.size() == 1 && !check_of(p, first)) segments = segments_of(p.ctx, first);
-  for (const Segment& segment : segments)
-    out.kernels.push_back(TRY(lower_map_stages(p, list, group, temporaries, &segment)));
-  if (segments.empty()) out.kernels.push_back(TRY(lower_map_stages(p, list, group, temporaries)));
-  return ok();
 }
 
 // The base is written like any map, then the updates in their order, by one thread, because they may meet.
@@ -76,7 +60,11 @@ Status lower_stages_before(const Problem& p, const StageList& list, size_t root,
     const Stage& s = list.stages[i];
     if (s.tensor->kind == te::Kind::Map) {
       const std::vector<const Stage*> group = maps_together(p, list, i, root);
-      TRY(lower_maps(p, list, group, temporaries, out));
+      std::vector<Segment> segments;
+      if (group.size() == 1 && !check_of(p, s)) segments = segments_of(p.ctx, s);
+      for (const Segment& segment : segments)
+        out.kernels.push_back(TRY(lower_map_stages(p, list, group, temporaries, &segment)));
+      if (segments.empty()) out.kernels.push_back(TRY(lower_map_stages(p, list, group, temporaries)));
       i += group.size();
       continue;
     }

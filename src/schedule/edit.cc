@@ -55,10 +55,6 @@ void Edit::write(const std::vector<std::string>& names) {
   for (const std::string& n : names) write(std::string_view(n));
 }
 
-const char* Edit::scope_text(Scope s) { return s == Scope::Local ? "local" : s == Scope::Scratch ? "scratch" : "param"; }
-
-void Edit::set_body(StmtPtr body) { schedule_.function_.body = std::move(body); }
-
 std::vector<Buffer>& Edit::params_to_change() {
   if (!params_) params_ = function.params;
   return schedule_.function_.params;

@@ -69,7 +69,7 @@ class Edit {
   std::map<SymbolId, Dim>& padded;
   std::vector<LoopTile>& tiles;
 
-  void set_body(StmtPtr body);
+  void set_body(StmtPtr body) { schedule_.function_.body = std::move(body); }
   std::vector<Buffer>& params_to_change();
 
   Error refuse(const std::string& why) const;
@@ -124,10 +124,9 @@ class Edit {
   void write(std::string_view name);
   void write(int64_t number) { write(std::to_string(number).c_str()); }
   void write(Dim size);
-  void write(Scope scope) { write(scope_text(scope)); }
+  void write(Scope s) { write(s == Scope::Local ? "local" : s == Scope::Scratch ? "scratch" : "param"); }
   void write(const std::vector<int64_t>& list);
   void write(const std::vector<std::string>& names);
-  static const char* scope_text(Scope s);
   template <class Map>
   static std::string free_name(Journal<Map>& names, const std::string& base);
   Dim make_index(const std::string& name, Dim extent, int64_t hi, int64_t lo = 0);

@@ -88,29 +88,20 @@ void Emitter::finish_alias_scopes() {
   if (accesses_.empty()) return;
   llvm::MDBuilder md(llvm_);
   llvm::MDNode* domain = md.createAnonymousAliasScopeDomain(function_->getName());
-  std::set<loop::BufferId> seen;
-  std::vector<loop::BufferId> order;
+  std::map<loop::BufferId, size_t> number;  // in the order of first use
+  std::vector<llvm::MDNode*> scope, others;
   for (const auto& [instruction, id] : accesses_)
-    if (seen.insert(id).second) order.push_back(id);
-  const size_t count = std::min(order.size(), kMostScopes);
-  std::vector<llvm::MDNode*> scope;
-  for (size_t k = 0; k < count; ++k)
-    scope.push_back(md.createAnonymousAliasScope(domain, buffers_.at(order[k]).buffer->name));
-  std::map<loop::BufferId, llvm::MDNode*> own, others;
-  std::vector<llvm::MDNode*> rest_of;
-  for (size_t k = 0; k < count; ++k) {
+    if (number.try_emplace(id, number.size()).second && scope.size() < kMostScopes)
+      scope.push_back(md.createAnonymousAliasScope(domain, buffers_.at(id).buffer->name));
+  for (llvm::MDNode* own : scope) {
     std::vector<llvm::Metadata*> rest;
-    for (size_t other = 0; other < count; ++other)
-      if (other != k) rest.push_back(scope[other]);
-    rest_of.push_back(llvm::MDNode::get(llvm_, rest));
-  }
-  for (size_t k = 0; k < order.size(); ++k) {
-    own[order[k]] = llvm::MDNode::get(llvm_, {scope[k % count]});
-    others[order[k]] = rest_of[k % count];
+    std::copy_if(scope.begin(), scope.end(), std::back_inserter(rest), [&](llvm::MDNode* s) { return s != own; });
+    others.push_back(llvm::MDNode::get(llvm_, rest));
   }
   for (const auto& [instruction, id] : accesses_) {
-    instruction->setMetadata(llvm::LLVMContext::MD_alias_scope, own[id]);
-    instruction->setMetadata(llvm::LLVMContext::MD_noalias, others[id]);
+    const size_t k = number[id] % scope.size();
+    instruction->setMetadata(llvm::LLVMContext::MD_alias_scope, llvm::MDNode::get(llvm_, {scope[k]}));
+    instruction->setMetadata(llvm::LLVMContext::MD_noalias, others[k]);
   }
 }
 

@@ -4,6 +4,7 @@
 // + s) / d, where the second part is at most hi and is computed in 32 bits. A batch index taken apart by floordiv and mod,
 // or a window clamped by min and max, therefore still yields a uniform base and a small offset.
 #include <algorithm>
+#include <bit>
 
 #include "codegen/llvm/emitter.h"
 
@@ -29,12 +30,6 @@ Index of_uniform(Value* v) {
   return {.terms = {v}};
 }
 Index of_wide(Value* v) { return {.wide = v}; }
-
-int64_t power_of_two_above(int64_t n) {
-  int64_t p = 1;
-  while (p <= n) p *= 2;
-  return p;
-}
 
 }  // namespace
 
@@ -237,7 +232,7 @@ Value* Emitter::small_carry(Value* r, Value* s, Value* div, int64_t hi) {
                         [&] { return b_.CreateUDiv(sum_with(r), splat(b_.CreateTrunc(div, b_.getInt32Ty()))); });
   }
   // Divisors above `cap` > hi act as `cap` with the remainder moved by as much: either can carry at most once.
-  Value* cap = hoist_->constant(power_of_two_above(hi));
+  Value* cap = hoist_->constant(static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(hi) + 1)));
   auto* small_type = vector_of(b_.getInt32Ty());
   return hoist_->pure("vcarry", {r, s, div}, [&]() -> Value* {
     Value* d32 = b_.CreateTrunc(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, div, cap), b_.getInt32Ty());

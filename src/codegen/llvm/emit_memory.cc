@@ -193,9 +193,7 @@ Value* Emitter::load_strided(const BufferState& b, Value* first, int64_t step) {
 }
 
 Value* Emitter::load_word(Scalar first) {
-  auto found = buffers_.find(first->tensor);
-  PLIANT_CHECK(found != buffers_.end()) << "load of an unknown buffer " << first.str();
-  const BufferState& b = found->second;
+  const BufferState& b = buffers_.at(first->tensor);
   const Index ix = index_of(flat_index(*b.buffer, first->index));
   if (!ix.is_uniform() || guard_.any()) return nullptr;
   auto* load = b_.CreateAlignedLoad(b_.getInt32Ty(), address(b, ix), llvm::Align(1));
@@ -204,9 +202,7 @@ Value* Emitter::load_word(Scalar first) {
 }
 
 Val Emitter::emit_load(Scalar s) {
-  auto found = buffers_.find(s->tensor);
-  PLIANT_CHECK(found != buffers_.end()) << "load of an unknown buffer " << s.str();
-  const BufferState& b = found->second;
+  const BufferState& b = buffers_.at(s->tensor);
   const Dim flat = flat_index(*b.buffer, s->index);
   const Index ix = index_of(flat);
   const bool guarded = guard_.any() && !proves_in_bounds(*b.buffer, s->index);
@@ -252,9 +248,7 @@ Val Emitter::emit_load(Scalar s) {
 
 void Emitter::emit_store(const loop::Stmt& s) {
   clear_memo();
-  auto found = buffers_.find(s.buffer);
-  PLIANT_CHECK(found != buffers_.end()) << "store to an unknown buffer";
-  const BufferState& b = found->second;
+  const BufferState& b = buffers_.at(s.buffer);
   const DType t = b.buffer->dtype;
   const Index ix = index_of(flat_index(*b.buffer, s.index));
   const bool contiguous = lanes_ && ix.steps_by(1);

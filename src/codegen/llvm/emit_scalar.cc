@@ -134,15 +134,6 @@ Val Emitter::emit_value_atom(const expr::Atom& a) {
   return {is_signed_int(s.dtype()) ? b_.CreateSExt(v.v, wide) : b_.CreateZExt(v.v, wide), v.vec};
 }
 
-Val Emitter::emit_comparison(Scalar s) {
-  const Scalar a = s->args[0], b = s->args[1];
-  const std::optional<expr::Dim> p = expr::as_index(a), q = expr::as_index(b);
-  if (p && q) return compare_index(s->binary(), index_of(*p - *q));
-  const Val x = emit(a), y = emit(b);
-  if (!x.vec && !y.vec) return {binary(s->binary(), a.dtype(), x.v, y.v), false};
-  return {binary(s->binary(), a.dtype(), splat(x), splat(y)), true};
-}
-
 Val Emitter::emit_uncached(Scalar s) {
   switch (s->kind) {
     case ScalarKind::Const: return {constant(s.dtype(), s->bits), false};
@@ -158,14 +149,18 @@ Val Emitter::emit_uncached(Scalar s) {
       return {unary(s->unary(), s->args[0].dtype(), x.v), x.vec};
     }
     case ScalarKind::Binary: {
-      if (expr::is_comparison(s->binary())) return emit_comparison(s);
+      if (expr::is_comparison(s->binary())) {
+        const std::optional<expr::Dim> p = expr::as_index(s->args[0]), q = expr::as_index(s->args[1]);
+        if (p && q) return compare_index(s->binary(), index_of(*p - *q));
+      }
       if (s->binary() == BinaryOp::Mul)
         if (Value* scaled = emit_scale(s)) return {scaled, true};
       if (auto first = expr::as_loaded_word(s))
         if (Value* word = load_word(*first)) return {word, false};
       const Val x = emit(s->args[0]), y = emit(s->args[1]);
-      if (!x.vec && !y.vec) return {binary(s->binary(), s.dtype(), x.v, y.v), false};
-      return {binary(s->binary(), s.dtype(), splat(x), splat(y)), true};
+      const DType t = s->args[0].dtype();
+      if (!x.vec && !y.vec) return {binary(s->binary(), t, x.v, y.v), false};
+      return {binary(s->binary(), t, splat(x), splat(y)), true};
     }
     case ScalarKind::Cast: {
       const Val x = emit(s->args[0]);

@@ -75,13 +75,6 @@ bool Emitter::needs_some_lane(const StmtPtr& s) {
   return found;
 }
 
-void Emitter::emit_if(const Stmt& s) {
-  clear_memo();
-  StmtPtr otherwise = s.body.size() > 1 ? s.body[1] : nullptr;
-  if (lanes_) return emit_masked_if(s);
-  emit_branch(emit(s.value).v, [&] { emit(s.body[0]); }, otherwise);
-}
-
 void Emitter::emit_under_mask(const StmtPtr& body, Value* mask) {
   Guard g = guard_;
   g.mask = guard_.mask ? b_.CreateAnd(guard_.mask, mask) : mask;
@@ -91,15 +84,16 @@ void Emitter::emit_under_mask(const StmtPtr& body, Value* mask) {
   emit_branch(b_.CreateOrReduce(g.mask), [&] { with_guard(g, [&] { emit(body); }); });
 }
 
-void Emitter::emit_masked_if(const Stmt& s) {
+void Emitter::emit_if(const Stmt& s) {
+  clear_memo();
+  const StmtPtr then = s.body[0], otherwise = s.body.size() > 1 ? s.body[1] : nullptr;
+  if (!lanes_) return emit_branch(emit(s.value).v, [&] { emit(then); }, otherwise);
   Value *uniform = nullptr, *mask = nullptr;  // the conjunctions of the conditions of each kind; null for none
   for (Scalar c : expr::conjuncts_of(s.value)) {
     const Val v = emit(c);
     Value*& of_kind = v.vec ? mask : uniform;
     of_kind = of_kind ? b_.CreateAnd(of_kind, v.v) : v.v;
   }
-  const StmtPtr then = s.body[0];
-  const StmtPtr otherwise = s.body.size() > 1 ? s.body[1] : nullptr;
   if (!mask) return emit_branch(uniform, [&] { emit(then); }, otherwise);
   if (otherwise) {
     if (uniform) mask = b_.CreateAnd(mask, splat(uniform));

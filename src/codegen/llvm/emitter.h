@@ -82,7 +82,6 @@ class Emitter {
   // Leaves the kernel when its run is to end, else goes on to `next`.
   void emit_poll(llvm::BasicBlock* next);
   void emit_if(const loop::Stmt& s);
-  void emit_masked_if(const loop::Stmt& s);
   void emit_under_mask(const loop::StmtPtr& body, llvm::Value* mask);
   void emit_branch(llvm::Value* cond, const std::function<void()>& then, const loop::StmtPtr& otherwise = nullptr);
   void emit_alloc(const loop::Stmt& s);
@@ -191,7 +190,6 @@ class Emitter {
   bool is_worth_a_branch(expr::Scalar side, expr::Scalar other);
   // Emits what both sides need, so that neither branch has it alone.
   void emit_shared(expr::Scalar side, expr::Scalar other);
-  Val emit_comparison(expr::Scalar s);
   bool has_load(expr::Scalar s);
   unsigned guard_id(llvm::Value* uniform, llvm::Value* mask);
   void with_guard(Guard g, const std::function<void()>& body);

@@ -4,6 +4,7 @@
 #include "lower/movement/register_transpose.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "lower/stage_kernels.h"
 
@@ -16,11 +17,7 @@ namespace {
 
 constexpr int64_t kUnitBytes = 16;
 
-int64_t log2_of(int64_t n) {
-  int64_t bits = 0;
-  while ((int64_t{1} << (bits + 1)) <= n) ++bits;
-  return bits;
-}
+int64_t log2_of(int64_t n) { return std::bit_width(static_cast<uint64_t>(n)) - 1; }
 
 // For each bit of a new row and column, low bits first, which bit of the old position it is: column bits count from 0, row
 // bits from log2(lanes).

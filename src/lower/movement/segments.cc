@@ -10,12 +10,8 @@ namespace {
 
 constexpr int64_t kFewElements = 4096;
 
-struct Bound {
-  size_t axis;
-  Dim end;
-};
-// `i < end` for an axis of the stage.
-std::optional<Bound> bound_of(const Stage& s, Scalar cond) {
+// `i < end` for an axis of the stage: the axis and the end.
+std::optional<std::pair<size_t, Dim>> bound_of(const Stage& s, Scalar cond) {
   if (cond->kind != expr::ScalarKind::Binary || cond->binary() != expr::BinaryOp::Lt) return std::nullopt;
   std::optional<Dim> position = expr::as_index(cond->args[0]), end = expr::as_index(cond->args[1]);
   if (!position || !end || !position->as_symbol()) return std::nullopt;
@@ -24,8 +20,7 @@ std::optional<Bound> bound_of(const Stage& s, Scalar cond) {
     if (s.tensor->index[k] == *position->as_symbol()) axis = k;
     if (expr::uses_symbol(*end, s.tensor->index[k])) return std::nullopt;
   }
-  if (!axis) return std::nullopt;
-  return Bound{*axis, *end};
+  return axis ? std::optional(std::pair{*axis, *end}) : std::nullopt;
 }
 
 }  // namespace
@@ -35,10 +30,12 @@ std::vector<Segment> segments_of(expr::Context& ctx, const Stage& s) {
   Scalar rest = s.body;
   Dim begin = ctx.constant(0);
   while (rest->kind == expr::ScalarKind::Select) {
-    std::optional<Bound> bound = bound_of(s, rest->args[0]);
-    if (!bound || (!segments.empty() && bound->axis != segments[0].axis) || !ctx.proves_less_equal(begin, bound->end)) break;
-    segments.push_back({bound->axis, begin, bound->end - begin, rest->args[1]});
-    begin = bound->end;
+    const auto bound = bound_of(s, rest->args[0]);
+    if (!bound) break;
+    const auto [axis, end] = *bound;
+    if ((!segments.empty() && axis != segments[0].axis) || !ctx.proves_less_equal(begin, end)) break;
+    segments.push_back({axis, begin, end - begin, rest->args[1]});
+    begin = end;
     rest = rest->args[2];
   }
   if (segments.empty()) return {};

@@ -65,14 +65,86 @@ class Strided {
  public:
   Strided(expr::Context& ctx, const target::Target& target, const FlatMap& map, Dim step)
       : ctx_(ctx), target_(target), map_(map), step_(step), column_(map.nest.loops.back()) {}
-  GridOfBlocks make();
+
+  GridOfBlocks make() {
+    GridOfBlocks grid{{}, {}, "strided"};
+    grid.parallel = map_.nest.loops;
+    grid.parallel.pop_back();
+    first_row_ = ctx_.constant(0);
+    rows_ = ctx_.constant(1);
+    if (!grid.parallel.empty()) {
+      row_ = grid.parallel.back();
+      grid.parallel.pop_back();
+      const RowBlock block = make_row_block(ctx_, *row_, column_.extent, grid.parallel);
+      first_row_ = block.begin;
+      rows_ = block.length;
+    }
+    const Dim count = expr::ceildiv(column_.extent, kBlockColumns), b = ctx_.index_symbol("b", count);
+    grid.parallel.push_back({*b.as_symbol(), count});
+    first_ = b * kBlockColumns;
+    columns_ = expr::min(ctx_.constant(kBlockColumns), column_.extent - first_);
+
+    const std::vector<Scalar>& values = map_.nest.scalars;
+    const int64_t lanes = lanes_for(target_, values);
+    auto is_copy = [](Scalar s) { return s->kind == expr::ScalarKind::Load; };
+    const bool copies = std::all_of(values.begin(), values.end(), is_copy);
+    const bool is_long = std::any_of(values.begin(), values.end(), is_costly);
+    grid.body = over_columns(values, copies ? 1 : lanes);
+    for (int64_t known : kKnownSteps) {
+      const Dim k = ctx_.constant(known);
+      if (ctx_.equal(step_, k) == expr::Tri::No || (is_long && known != 1)) continue;
+      const std::vector<Scalar> stepping = with_step(ctx_, map_, step_, known);
+      grid.body = loop::make_if(expr::equal(step_, k), over_columns(stepping, lanes), grid.body);
+      const Scalar follow = known == 1 && copies ? rows_follow(stepping) : Scalar();
+      if (!follow) continue;
+      loop::StmtPtr run =
+          make_vector_loop(ctx_, rows_ * column_.extent, lanes, [&](Dim v) { return store_at(stepping, first_row_, v); });
+      grid.body = loop::make_if(expr::logical_and(expr::equal(step_, k), follow), run, grid.body);
+    }
+    return grid;
+  }
 
  private:
-  loop::StmtPtr store_at(const std::vector<Scalar>& values, Dim row, Dim column) const;
+  loop::StmtPtr store_at(const std::vector<Scalar>& values, Dim row, Dim column) const {
+    expr::DimMap at{{column_.var, column}};
+    if (row_) at[row_->var] = row;
+    std::vector<loop::StmtPtr> stores;
+    for (size_t k = 0; k < values.size(); ++k)
+      stores.push_back(
+          loop::make_store(map_.buffers[k], {expr::substitute(map_.nest.offsets[k], at)}, expr::substitute(values[k], at)));
+    return loop::make_block(std::move(stores));
+  }
+
   // Every row's columns as vectors, or one by one.
-  loop::StmtPtr over_columns(const std::vector<Scalar>& values, int64_t lanes) const;
+  loop::StmtPtr over_columns(const std::vector<Scalar>& values, int64_t lanes) const {
+    auto over_row = [&](Dim r) {
+      auto store = [&](Dim column) { return store_at(values, first_row_ + r, first_ + column); };
+      return lanes > 1 ? make_vector_loop(ctx_, columns_, lanes, store)
+                       : loop::make_for(ctx_, "c", columns_, loop::ForKind::Serial, store);
+    };
+    return row_ ? loop::make_for(ctx_, "r", rows_, loop::ForKind::Serial, over_row) : over_row(ctx_.constant(0));
+  }
+
   // Where the rows of a task follow each other in every tensor; null where they never do.
-  Scalar rows_follow(const std::vector<Scalar>& values) const;
+  Scalar rows_follow(const std::vector<Scalar>& values) const {
+    if (!row_) return {};
+    Nest nest = map_.nest;
+    nest.scalars = values;
+    Scalar all = expr::less_equal(column_.extent, ctx_.constant(kBlockColumns));
+    for (Scalar s : values) {
+      bool as_value = false;
+      for_each_scalar(s, [&](Scalar x) { as_value |= x->kind == expr::ScalarKind::Index; });
+      if (as_value) return {};
+    }
+    for (Dim d : all_offsets(nest)) {
+      auto along_row = stride_in(ctx_, d, row_->var), along_column = stride_in(ctx_, d, column_.var);
+      if (!along_row || !along_column) return {};
+      const Dim next = *along_column * column_.extent;
+      if (ctx_.equal(*along_row, next) == expr::Tri::No) return {};
+      if (!(*along_row == next)) all = expr::logical_and(all, expr::equal(*along_row, next));
+    }
+    return all;
+  }
 
   expr::Context& ctx_;
   const target::Target& target_;
@@ -82,83 +154,6 @@ class Strided {
   std::optional<Loop> row_;
   Dim first_row_, rows_, first_, columns_;
 };
-
-loop::StmtPtr Strided::store_at(const std::vector<Scalar>& values, Dim row, Dim column) const {
-  expr::DimMap at{{column_.var, column}};
-  if (row_) at[row_->var] = row;
-  std::vector<loop::StmtPtr> stores;
-  for (size_t k = 0; k < values.size(); ++k)
-    stores.push_back(
-        loop::make_store(map_.buffers[k], {expr::substitute(map_.nest.offsets[k], at)}, expr::substitute(values[k], at)));
-  return loop::make_block(std::move(stores));
-}
-
-loop::StmtPtr Strided::over_columns(const std::vector<Scalar>& values, int64_t lanes) const {
-  auto over_row = [&](Dim r) {
-    auto store = [&](Dim column) { return store_at(values, first_row_ + r, first_ + column); };
-    return lanes > 1 ? make_vector_loop(ctx_, columns_, lanes, store)
-                     : loop::make_for(ctx_, "c", columns_, loop::ForKind::Serial, store);
-  };
-  return row_ ? loop::make_for(ctx_, "r", rows_, loop::ForKind::Serial, over_row) : over_row(ctx_.constant(0));
-}
-
-Scalar Strided::rows_follow(const std::vector<Scalar>& values) const {
-  if (!row_) return {};
-  Nest nest = map_.nest;
-  nest.scalars = values;
-  Scalar all = expr::less_equal(column_.extent, ctx_.constant(kBlockColumns));
-  for (Scalar s : values) {
-    bool as_value = false;
-    for_each_scalar(s, [&](Scalar x) { as_value |= x->kind == expr::ScalarKind::Index; });
-    if (as_value) return {};
-  }
-  for (Dim d : all_offsets(nest)) {
-    auto along_row = stride_in(ctx_, d, row_->var), along_column = stride_in(ctx_, d, column_.var);
-    if (!along_row || !along_column) return {};
-    const Dim next = *along_column * column_.extent;
-    if (ctx_.equal(*along_row, next) == expr::Tri::No) return {};
-    if (!(*along_row == next)) all = expr::logical_and(all, expr::equal(*along_row, next));
-  }
-  return all;
-}
-
-GridOfBlocks Strided::make() {
-  GridOfBlocks grid{{}, {}, "strided"};
-  grid.parallel = map_.nest.loops;
-  grid.parallel.pop_back();
-  first_row_ = ctx_.constant(0);
-  rows_ = ctx_.constant(1);
-  if (!grid.parallel.empty()) {
-    row_ = grid.parallel.back();
-    grid.parallel.pop_back();
-    const RowBlock block = make_row_block(ctx_, *row_, column_.extent, grid.parallel);
-    first_row_ = block.begin;
-    rows_ = block.length;
-  }
-  const Dim count = expr::ceildiv(column_.extent, kBlockColumns), b = ctx_.index_symbol("b", count);
-  grid.parallel.push_back({*b.as_symbol(), count});
-  first_ = b * kBlockColumns;
-  columns_ = expr::min(ctx_.constant(kBlockColumns), column_.extent - first_);
-
-  const std::vector<Scalar>& values = map_.nest.scalars;
-  const int64_t lanes = lanes_for(target_, values);
-  auto is_copy = [](Scalar s) { return s->kind == expr::ScalarKind::Load; };
-  const bool copies = std::all_of(values.begin(), values.end(), is_copy);
-  const bool is_long = std::any_of(values.begin(), values.end(), is_costly);
-  grid.body = over_columns(values, copies ? 1 : lanes);
-  for (int64_t known : kKnownSteps) {
-    const Dim k = ctx_.constant(known);
-    if (ctx_.equal(step_, k) == expr::Tri::No || (is_long && known != 1)) continue;
-    const std::vector<Scalar> stepping = with_step(ctx_, map_, step_, known);
-    grid.body = loop::make_if(expr::equal(step_, k), over_columns(stepping, lanes), grid.body);
-    const Scalar follow = known == 1 && copies ? rows_follow(stepping) : Scalar();
-    if (!follow) continue;
-    loop::StmtPtr run =
-        make_vector_loop(ctx_, rows_ * column_.extent, lanes, [&](Dim v) { return store_at(stepping, first_row_, v); });
-    grid.body = loop::make_if(expr::logical_and(expr::equal(step_, k), follow), run, grid.body);
-  }
-  return grid;
-}
 
 }  // namespace
 

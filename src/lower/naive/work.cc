@@ -6,16 +6,6 @@
 
 namespace pliant::lower {
 
-const char* name_of(LoopRole r) {
-  switch (r) {
-    case LoopRole::Spatial: return "spatial";
-    case LoopRole::Reduction: return "reduction";
-    case LoopRole::Sliding: return "sliding";
-    case LoopRole::Ordered: return "ordered";
-  }
-  return "?";
-}
-
 namespace {
 
 class NaiveBuilder {
@@ -131,7 +121,7 @@ class NaiveBuilder {
     loop::StmtPtr add = loop::make_store(total.id, {zero}, expr::make_cast(t.accumulate, g.body), store_kind_of(t.combiner));
     if (g.guard) add = loop::make_if(g.guard, add);
     add = nest(t.reduce_index, t.reduce_extent, role, std::move(add));
-    const loop::StmtPtr put = store(finish_value(t, expr::make_load(ctx_, total.id, t.accumulate, {zero})));
+    const loop::StmtPtr put = store(expr::make_cast(t.dtype, expr::make_load(ctx_, total.id, t.accumulate, {zero})));
     const Scalar start = identity_of(ctx_, t.combiner, t.accumulate);
     nests_.push_back(spatial(t.index, t.shape, running(total, start, loop::make_block({add, put}), zero)));
   }
@@ -163,8 +153,8 @@ class NaiveBuilder {
     const SymbolId var = t.index[axis];
     const loop::Buffer acc = make_local(ctx_, "acc", t.accumulate, 1);
     loop::StmtPtr add = loop::make_store(acc.id, {zero}, expr::make_cast(t.accumulate, s.body), store_kind_of(t.combiner));
-    loop::StmtPtr put =
-        loop::make_store(t.id, index_of(ctx_, t), finish_value(t, expr::make_load(ctx_, acc.id, t.accumulate, {zero})));
+    loop::StmtPtr put = loop::make_store(t.id, index_of(ctx_, t),
+                                         expr::make_cast(t.dtype, expr::make_load(ctx_, acc.id, t.accumulate, {zero})));
     loop::StmtPtr step = t.exclusive ? loop::make_block({put, add}) : loop::make_block({add, put});
     if (t.reverse) step = loop::substitute(step, {{var, extent - 1 - ctx_.symbol_dim(var)}});
     step = nest({var}, {extent}, LoopRole::Ordered, std::move(step));
@@ -232,12 +222,16 @@ Work make_work(const Problem& p, const StageList& list, const std::vector<ops::D
 
 std::string print(const Work& w, expr::Context& ctx) {
   std::string text;
-  for (LoopRole r : {LoopRole::Spatial, LoopRole::Reduction, LoopRole::Sliding, LoopRole::Ordered}) {
+  for (auto [r, name] : {std::pair{LoopRole::Spatial, "spatial"},
+                         {LoopRole::Reduction, "reduction"},
+                         {LoopRole::Sliding, "sliding"},
+                         {LoopRole::Ordered, "ordered"}}) {
+    const LoopRole role = r;  // a binding cannot be captured
     std::string names;
     loop::for_each(w.function.body, [&](const loop::Stmt& s) {
-      if (s.kind == loop::StmtKind::For && w.loops.at(s.var) == r) names += " " + ctx.info(s.var).name;
+      if (s.kind == loop::StmtKind::For && w.loops.at(s.var) == role) names += " " + ctx.info(s.var).name;
     });
-    if (!names.empty()) text += std::string("// ") + name_of(r) + ":" + names + "\n";
+    if (!names.empty()) text += std::string("// ") + name + ":" + names + "\n";
   }
   return text + loop::print(w.function, ctx);
 }

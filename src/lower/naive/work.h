@@ -19,7 +19,6 @@ enum class LoopRole : uint8_t {
   Sliding,    // a reduction, of which neighbouring results share terms: the taps of a window
   Ordered,    // each goes on from the one before: the axis of a scan, the updates of a scatter
 };
-const char* name_of(LoopRole r);
 
 // What a buffer is for stands in it: a param is an output, a constant or an input, a Scratch is an intermediate, a Local a
 // running value.

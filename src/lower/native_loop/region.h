@@ -134,7 +134,7 @@ class RegionLowering {
   Status define_merged(const graph::Node& n, const Branch& then, const Branch& otherwise, std::vector<Place>& merged,
                        Block& out);
 
-  // loop_outermost.cc
+  // outermost.cc
   // An output of the function: the place where the value is to end up.
   void add_output(graph::ValueId v);
   // A temporary of the lowered node that the function writes.
@@ -144,7 +144,7 @@ class RegionLowering {
   LoweredNode finish(const graph::Node& n, const char* maker, loop::StmtPtr body, int64_t work);
   LoweredKernel copy_late(const graph::Node& n, graph::ValueId v, int32_t temporary);
 
-  // loop.cc, loop_carry.cc
+  // loop.cc, carry.cc
   Status lower_loop(const graph::Node& n, Block& out);
   std::vector<Carried> carry(const graph::Node& n, const graph::LoopParts& parts);
   Status place_carried(const graph::Node& n, Carried& c, const graph::LoopParts& parts, Block& out);

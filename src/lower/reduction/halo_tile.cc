@@ -219,11 +219,11 @@ std::optional<HaloTile> make_halo_tile(const Problem& p, const StageList& list, 
   return out;
 }
 
-loop::StmtPtr fill_halo_tile(expr::Context& ctx, const HaloTile& halo_tile, int64_t lanes) {
-  const Loop& col = halo_tile.position.back();
+loop::StmtPtr fill_halo_tile(expr::Context& ctx, const HaloTile& tile, int64_t lanes) {
+  const Loop& col = tile.position.back();
   auto store = [&](Dim at, Scalar value) {
     const expr::DimMap map{{col.var, at}};
-    return loop::make_store(halo_tile.buffer.id, {expr::substitute(halo_tile.offset, map)}, expr::substitute(value, map));
+    return loop::make_store(tile.buffer.id, {expr::substitute(tile.offset, map)}, expr::substitute(value, map));
   };
   auto vector = [&](Dim first, Scalar value) {
     Dim l = ctx.index_symbol("l", ctx.constant(lanes));
@@ -234,27 +234,22 @@ loop::StmtPtr fill_halo_tile(expr::Context& ctx, const HaloTile& halo_tile, int6
     Dim v = ctx.index_symbol("v", count);
     return loop::make_for(*v.as_symbol(), count, loop::ForKind::Serial, vector(first + v * lanes, value));
   };
-  Dim zero = ctx.constant(0), n = ctx.constant(lanes), end = halo_tile.before + halo_tile.within,
-      rest = mod(halo_tile.within, lanes);
-  Dim l = ctx.index_symbol("l", n), whole = ceildiv(halo_tile.within, lanes);
-  loop::StmtPtr few =
-      loop::make_for(*l.as_symbol(), n, loop::ForKind::Vector,
-                     loop::make_if(expr::less(l, halo_tile.within), store(halo_tile.before + l, halo_tile.source)));
-  loop::StmtPtr last = loop::make_if(expr::less_equal(n, halo_tile.within), vector(end - lanes, halo_tile.source), few);
-  loop::StmtPtr exact = loop::make_block({vectors(halo_tile.before, floordiv(halo_tile.within, lanes), halo_tile.source),
-                                          loop::make_if(expr::less(zero, rest), last)});
+  Dim zero = ctx.constant(0), n = ctx.constant(lanes), end = tile.before + tile.within, rest = mod(tile.within, lanes);
+  Dim l = ctx.index_symbol("l", n), whole = ceildiv(tile.within, lanes);
+  loop::StmtPtr few = loop::make_for(*l.as_symbol(), n, loop::ForKind::Vector,
+                                     loop::make_if(expr::less(l, tile.within), store(tile.before + l, tile.source)));
+  loop::StmtPtr last = loop::make_if(expr::less_equal(n, tile.within), vector(end - lanes, tile.source), few);
+  loop::StmtPtr exact = loop::make_block(
+      {vectors(tile.before, floordiv(tile.within, lanes), tile.source), loop::make_if(expr::less(zero, rest), last)});
   // All but the last lines of the input are followed by others, which whole vectors may read.
   Dim highest = zero;
-  for (Scalar load : expr::loads_of(halo_tile.source))
-    if (load->tensor == halo_tile.input)
-      highest = expr::substitute(load->index[0], {{col.var, halo_tile.before + whole * lanes - 1}});
-  loop::StmtPtr inner =
-      loop::make_if(expr::less(highest, halo_tile.elements), vectors(halo_tile.before, whole, halo_tile.source), exact);
-  loop::StmtPtr line = loop::make_block({vectors(zero, ceildiv(halo_tile.before, lanes), halo_tile.border), inner,
-                                         vectors(end, ceildiv(col.extent - end, lanes), halo_tile.border)});
-  if (halo_tile.inside)
-    line = loop::make_if(halo_tile.inside, line, vectors(zero, ceildiv(col.extent, lanes), halo_tile.border));
-  return wrap_loops({halo_tile.position.begin(), halo_tile.position.end() - 1}, loop::ForKind::Serial, line);
+  for (Scalar load : expr::loads_of(tile.source))
+    if (load->tensor == tile.input) highest = expr::substitute(load->index[0], {{col.var, tile.before + whole * lanes - 1}});
+  loop::StmtPtr inner = loop::make_if(expr::less(highest, tile.elements), vectors(tile.before, whole, tile.source), exact);
+  loop::StmtPtr line = loop::make_block({vectors(zero, ceildiv(tile.before, lanes), tile.border), inner,
+                                         vectors(end, ceildiv(col.extent - end, lanes), tile.border)});
+  if (tile.inside) line = loop::make_if(tile.inside, line, vectors(zero, ceildiv(col.extent, lanes), tile.border));
+  return wrap_loops({tile.position.begin(), tile.position.end() - 1}, loop::ForKind::Serial, line);
 }
 
 }  // namespace pliant::lower

@@ -15,14 +15,6 @@ namespace {
 using te::Kind;
 using te::trimmed_rank;
 
-// The number of leading axes that stand for rows, or nothing when the stages do not work by rows.
-std::optional<size_t> row_rank(const StageList& list) {
-  std::optional<size_t> rank;
-  for (const Stage& s : list.stages)
-    if (s.tensor->kind == Kind::Reduce) rank = std::max(rank.value_or(0), trimmed_rank(s.tensor->shape));
-  return rank;
-}
-
 bool has_prefix(const std::vector<Dim>& shape, const std::vector<Dim>& prefix) {
   return shape.size() >= prefix.size() && std::equal(prefix.begin(), prefix.end(), shape.begin());
 }
@@ -42,12 +34,15 @@ bool reads_own_row(const Stage& s, const std::map<expr::TensorId, const Stage*>&
 std::optional<size_t> find_rows(const Problem& p, const StageList& list) {
   if (list.stages.size() == 1 && is_arg(list.stages[0].tensor->combiner))
     return std::nullopt;  // short rows go side by side there
-  auto rank = row_rank(list);
-  if (!rank) return std::nullopt;
+  // The most leading axes that a reduction leaves stand for rows.
+  std::optional<size_t> rank;
   std::vector<Dim> prefix;
-  for (const Stage& s : list.stages)
-    if (s.tensor->kind == Kind::Reduce && trimmed_rank(s.tensor->shape) == *rank)
-      prefix.assign(s.tensor->shape.begin(), s.tensor->shape.begin() + static_cast<long>(*rank));
+  for (const Stage& s : list.stages) {
+    if (s.tensor->kind != Kind::Reduce || trimmed_rank(s.tensor->shape) < rank.value_or(0)) continue;
+    rank = trimmed_rank(s.tensor->shape);
+    prefix.assign(s.tensor->shape.begin(), s.tensor->shape.begin() + static_cast<long>(*rank));
+  }
+  if (!rank) return std::nullopt;
   std::map<expr::TensorId, const Stage*> stages;
   for (const Stage& s : list.stages) stages[s.tensor->id] = &s;
   for (const Stage& s : list.stages) {

@@ -28,35 +28,7 @@ constexpr int64_t kWholeProduct = 4096;
 // over the rows of a tile, from sums in memory.
 constexpr int64_t kMostResults = 1024;
 
-// The load of b, whose last axis runs along the columns; null where there is none.
-Scalar operand_in_panels(const Product& p) {
-  for (Scalar l : expr::loads_of(p.term))
-    if (l->index.back().as_symbol() == p.var(p.outer() + 1)) return l;
-  return {};
-}
 bool is_constant(Scalar load, const loop::Function& f) { return loop::find_buffer(f, load->tensor)->is_constant; }
-// Whether what is copied to panels lies along the reduction.
-bool lies_along_reduction(const Product& p) {
-  if (p.terms.empty()) return false;
-  const SymbolId k = p.copy[p.copy.size() - 2]->var, column = p.copy.back()->var;
-  bool along = true;
-  for (Scalar l : expr::loads_of(p.copy.back()->body[0]->value)) {
-    const auto by_k = expr::coefficient_of(l->index[0], k), by_column = expr::coefficient_of(l->index[0], column);
-    along = along && by_k && by_k->is_const(1) && !(by_column && by_column->is_const(1));
-  }
-  return along;
-}
-
-int64_t row_bytes(expr::Context& ctx, const Product& p) {
-  const Dim k = p.count_terms(ctx);
-  int64_t elements = k.is_const() ? k.const_value() : 256;
-  for (Scalar l : expr::loads_of(p.term)) {
-    if (expr::uses_symbol(l, p.var(p.outer() + 1))) continue;
-    const auto s = stride_in(ctx, l->index[0], p.var(p.outer()));
-    if (s && s->is_const() && s->const_value() > 0) elements = std::min(elements, s->const_value());
-  }
-  return std::max<int64_t>(64, elements * 4);
-}
 
 // Of the results of one element.
 int64_t result_cost(const Product& p) {
@@ -67,9 +39,9 @@ int64_t result_cost(const Product& p) {
 
 std::optional<Space> match(const Work& work, const target::Target& target) {
   const auto p = product_of(work.function);
-  if (!p || !operand_in_panels(*p)) return std::nullopt;
+  if (!p || !p->b_in_panels()) return std::nullopt;
   expr::Context& ctx = *p->term->ctx;
-  const bool packed = is_constant(operand_in_panels(*p), work.function);
+  const bool packed = is_constant(p->b_in_panels(), work.function);
   const Dim k = p->count_terms(ctx), rows = p->row()->extent, columns = p->column()->extent;
   const int64_t lanes = target.vector_bytes / byte_size(p->acc.dtype), mr = target.tile_rows;
   int64_t nr = lanes * target.tile_vectors;
@@ -85,13 +57,13 @@ std::optional<Space> match(const Work& work, const target::Target& target) {
   const int64_t task_work = total.is_const() ? std::min(kTaskWork, total.const_value() / kFewestTasks) : kTaskWork;
   // The panels of such are the outer loop of the tasks.
   const bool large_b = leaves_cache(target, k, columns);
-  int64_t most = std::max<int64_t>(1, target.l2_bytes / 4 / row_bytes(ctx, *p));
+  int64_t most = std::max<int64_t>(1, target.l2_bytes / 4 / p->row_bytes(ctx));
   if (known && !whole) {
     const int64_t row_work = std::max<int64_t>(1, k.const_value() * (large_b ? nr : columns.const_value()));
     // A panel that is filled anew for each task wants many rows.
     most = std::min(most, p->panel ? std::max(8 * mr, kFilledWork / row_work) : std::max(2 * mr, task_work / row_work));
   }
-  const bool turns = p->panel && lies_along_reduction(*p);
+  const bool turns = p->panel && p->copies_along_reduction();
   // Known rows have tiles of two heights.
   const int64_t result_rows = rows.is_const() ? 2 * mr : mr * (mr + 1) / 2;
   const bool outlines = result_rows * ((nr + lanes - 1) / lanes) * result_cost(*p) > kMostResults;
@@ -139,7 +111,7 @@ class GemmSchedule : ProductSchedule {
   // The panels of a constant come before the reduction.
   Status lay_out() {
     if (p_.panel) return ok();
-    const Scalar load = operand_in_panels(p_);
+    const Scalar load = p_.b_in_panels();
     std::vector<int64_t> order;
     for (size_t k = 0; k <= load->index.size(); ++k) order.push_back(static_cast<int64_t>(k));
     size_t first = 0;

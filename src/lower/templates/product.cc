@@ -1,5 +1,7 @@
 #include "lower/templates/product.h"
 
+#include <algorithm>
+
 #include "lower/reduction/long_sum.h"
 
 namespace pliant::lower {
@@ -13,6 +15,33 @@ bool Product::uses(size_t k, bool of_b) const {
   for (Scalar l : expr::loads_of(term))
     if (expr::uses_symbol(l, var(outer() + 1)) == of_b && expr::uses_symbol(l, var(k))) return true;
   return false;
+}
+
+Scalar Product::b_in_panels() const {
+  for (Scalar l : expr::loads_of(term))
+    if (l->index.back().as_symbol() == var(outer() + 1)) return l;
+  return {};
+}
+
+bool Product::copies_along_reduction() const {
+  if (terms.empty()) return false;
+  const SymbolId k = copy[copy.size() - 2]->var, column = copy.back()->var;
+  const std::vector<Scalar> loads = expr::loads_of(copy.back()->body[0]->value);
+  return std::all_of(loads.begin(), loads.end(), [&](Scalar l) {
+    const auto by_k = expr::coefficient_of(l->index[0], k), by_column = expr::coefficient_of(l->index[0], column);
+    return by_k && by_k->is_const(1) && !(by_column && by_column->is_const(1));
+  });
+}
+
+int64_t Product::row_bytes(expr::Context& ctx) const {
+  const Dim k = count_terms(ctx);
+  int64_t elements = k.is_const() ? k.const_value() : 256;
+  for (Scalar l : expr::loads_of(term)) {
+    if (expr::uses_symbol(l, var(outer() + 1))) continue;
+    const auto s = stride_in(ctx, l->index[0], var(outer()));
+    if (s && s->is_const() && s->const_value() > 0) elements = std::min(elements, s->const_value());
+  }
+  return std::max<int64_t>(64, elements * 4);
 }
 
 std::optional<Product> product_of(const loop::Function& f) {

@@ -31,6 +31,12 @@ struct Product {
   bool b_uses(size_t k) const { return uses(k, true); }
   bool a_uses(size_t k) const { return uses(k, false); }
   bool uses(size_t k, bool of_b) const;
+  // The load of b, whose last axis runs along the columns; null where there is none.
+  Scalar b_in_panels() const;
+  // Whether what is copied to panels lies along the reduction.
+  bool copies_along_reduction() const;
+  // About what a row of a takes in the cache.
+  int64_t row_bytes(expr::Context& ctx) const;
   Dim count_terms(expr::Context& ctx) const {
     Dim n = ctx.constant(1);
     for (const loop::StmtPtr& l : terms) n = n * l->extent;

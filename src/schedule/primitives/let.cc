@@ -5,11 +5,6 @@
 #include "schedule/edit.h"
 
 namespace pliant::schedule {
-namespace {
-
-bool needs_name(Dim d) { return !d.is_const() && !d.as_symbol(); }
-
-}  // namespace
 
 Status Schedule::let(std::string_view loop, std::string_view at, std::string_view first, std::string_view count) {
   Edit e(*this, "let", loop, "at", at, "->", first, count);
@@ -17,6 +12,7 @@ Status Schedule::let(std::string_view loop, std::string_view at, std::string_vie
   const auto tile = std::find_if(e.tiles.begin(), e.tiles.end(), [&](const LoopTile& t) { return t.inner == old->var; });
   if (tile == e.tiles.end()) return e.refuse("loop " + std::string(loop) + " does not run over a tile of a split");
   const Dim start = tile->start, extent = old->extent;
+  const auto needs_name = [](Dim d) { return !d.is_const() && !d.as_symbol(); };
   if (!needs_name(start) && !needs_name(extent)) return e.refuse("there is nothing to compute");
   const std::vector<StmtPtr> around = e.enclosing(old);
   if (home != old && std::find(around.begin(), around.end(), home) == around.end())
