@@ -123,8 +123,8 @@ class Generator {
             "reorder p ii.1 ji.1",
             "cache_write c at " + std::string(pick(0, 1) ? "io" : "jo") + " -> acc local",
             "repack b 1 " + c + " [1, 0, 2] -> bp",
-            "pad ji",
-            "pad ji.1",
+            "pad ji " + c,
+            "pad ji.1 " + c,
             "vectorize ji.2",
             pick(0, 1) ? "specialize ii at io unroll" : "specialize ji at io keep [" + c + "]",
             "carry acc at p " + std::to_string(pick(1, 4)) + " -> long shared",
@@ -402,8 +402,6 @@ std::string Generator::step(const Schedule& s) {
              one_of<std::string>({" halving", " whole"});
     case 13: return "parallel " + l;
     case 14: return "mask " + l;
-    case 15:
-    case 17: return "pad " + l;
     case 16:
       return "specialize " + l + " at " + one_of<std::string>({other, b, l, "root"}) + (pick(0, 1) ? " unroll" : " keep") +
              (pick(0, 1) ? "" : " [1, 2]");
@@ -415,7 +413,7 @@ std::string Generator::step(const Schedule& s) {
     case 20: return "repack " + b + " " + std::to_string(pick(0, 1)) + " " + factor + " [1, 0, 2] -> " + fresh();
     case 21:
       if (!allocated.empty()) b = one_of(allocated);
-      return pick(0, 1) ? "inline " + b : "bind " + b + " " + scope;
+      return "bind " + b + " " + scope;
     case 23:
     case 40: return "branch " + l;
     case 24:
@@ -428,6 +426,8 @@ std::string Generator::step(const Schedule& s) {
       return "partition " + l + " [" +
              one_of<std::string>({"1", "2", "min(m, 3)", "min(n, 2)", "floordiv(m, 2)", "floordiv(n, 4)"}) + "] -> " +
              fresh() + " " + fresh();
+    case 15:
+    case 17:
     case 28: return "pad " + l + " " + std::to_string(pick(1, 20)) + one_of<std::string>({"", " zero", " last"});
     case 30:
       for (const char* name : {"t", "q0", "q1", "q2"})
@@ -526,12 +526,11 @@ TEST(ScheduleRandom, LegalTracesKeepTheMeaning) {
     ASSERT_EQ(replayed_text(text, s.trace(), seed), replayed) << s.trace();
   }
   for (const char* primitive :
-       {"split",        "split_even", "fuse",     "collapse", "reorder",      "fission",          "merge",     "rfactor",
-        "unroll",       "vectorize",  "parallel", "mask",     "pad",          "specialize",       "partition", "cache_write",
-        "cache_read",   "repack",     "inline",   "bind",     "compute_at",   "tensorize",        "branch",    "let",
-        "split_blocks", "transpose",  "expand",   "carry",    "narrow",       "rfactor_arg",      "version",   "scan",
-        "cut",          "clip",       "interior", "unswitch", "split_widths", "partition_widths", "in_place",  "outline",
-        "fold"})
+       {"pad",  "bind",  "merge",  "expand",  "version",  "unswitch",  "transpose",  "cache_write",
+        "let",  "scan",  "carry",  "narrow",  "outline",  "in_place",  "split_even", "rfactor_arg",
+        "cut",  "clip",  "unroll", "reorder", "collapse", "vectorize", "specialize", "split_blocks",
+        "fuse", "fold",  "repack", "fission", "parallel", "partition", "cache_read", "split_widths",
+        "mask", "split", "branch", "rfactor", "interior", "tensorize", "compute_at", "partition_widths"})
     EXPECT_GT(applied[primitive], 0) << primitive;
   for (auto& [name, count] : applied) RecordProperty(name, count);
 }

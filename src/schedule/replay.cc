@@ -156,12 +156,9 @@ Status apply_carry(Schedule& s, Words& w) {
 }
 Status apply_pad(Schedule& s, Words& w) {
   auto l = w.name();
-  if (w.has_more()) {
-    auto width = w.integer();
-    const Beyond beyond = w.accept("zero") ? Beyond::Zero : w.accept("last") ? Beyond::Last : Beyond::Same;
-    return after(w, [&] { return s.pad(l, width, beyond); });
-  }
-  return after(w, [&] { return s.pad(l); });
+  auto width = w.integer();
+  const Beyond beyond = w.accept("zero") ? Beyond::Zero : w.accept("last") ? Beyond::Last : Beyond::Same;
+  return after(w, [&] { return s.pad(l, width, beyond); });
 }
 Status apply_specialize(Schedule& s, Words& w) {
   auto l = w.name();
@@ -224,7 +221,6 @@ constexpr Verb kVerbs[] = {
     {"cache_write", apply<&Schedule::cache_write, Name, At, Name, Arrow, Name, MemoryScope>},
     {"cache_read", apply<&Schedule::cache_read, Name, At, Name, Arrow, Name, MemoryScope, Integers>},
     {"repack", apply<&Schedule::repack, Name, Integer, Integer, Integers, Arrow, Name>},
-    {"inline", apply<&Schedule::inline_buffer, Name>},
     {"compute_at", apply<&Schedule::compute_at, Name, At, Name>},
     {"expand", apply<&Schedule::expand, Name, At, Name>},
     {"narrow", apply<&Schedule::narrow, Name, At, Name, MemoryScope>},

@@ -63,10 +63,6 @@ std::vector<LoopInfo> Schedule::loops() const {
   return out;
 }
 
-bool Schedule::has_loop(std::string_view name) const { return vars_.find(name) != vars_.end(); }
-
-bool Schedule::has_buffer(std::string_view name) const { return buffers_.find(name) != buffers_.end(); }
-
 const std::string& Schedule::name_of(loop::BufferId id) const {
   const auto named = std::find_if(buffers_.begin(), buffers_.end(), [&](auto& b) { return b.second == id; });
   PLIANT_CHECK(named != buffers_.end()) << "kernel " << function_.name << " has no buffer " << id;

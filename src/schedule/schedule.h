@@ -23,8 +23,8 @@
 //   fission ii
 //   reorder p ii.1 ji.1
 //   cache_write c at io -> acc local         the last statement writes c from acc
-//   pad ji
-//   pad ji.1
+//   pad ji 32
+//   pad ji.1 32
 //   vectorize ji
 //   vectorize ji.1
 //   vectorize ji.2                           masked
@@ -109,8 +109,8 @@ class Schedule {
   Status replay(std::string_view trace);
   // The loops in program order.
   std::vector<LoopInfo> loops() const;
-  bool has_loop(std::string_view name) const;
-  bool has_buffer(std::string_view name) const;
+  bool has_loop(std::string_view name) const { return vars_.find(name) != vars_.end(); }
+  bool has_buffer(std::string_view name) const { return buffers_.find(name) != buffers_.end(); }
   const std::string& name_of(loop::BufferId id) const;
 
   // ---- order and shape of loops
@@ -220,10 +220,9 @@ class Schedule {
 
   // `mask i`: extent min(C, X) becomes C, and the body is guarded by i < X.
   Status mask(std::string_view loop);
-  // `pad i`: extent min(C, X) becomes C without a guard. `pad i 16`: any extent that is at most 16 becomes 16. Local and
-  // scratch tiles that the loop writes grow where they need to. With `zero` the further iterations assign 0, with `last`
-  // what the last one does, so that they read nothing else.
-  Status pad(std::string_view loop);
+  // `pad i 16`: an extent that is at most 16 becomes 16 without a guard. Local and scratch tiles that the loop writes grow
+  // where they need to. With `zero` the further iterations assign 0, with `last` what the last one does, so that they read
+  // nothing else.
   Status pad(std::string_view loop, int64_t width, Beyond beyond = Beyond::Same);
   // `specialize i at o unroll`: below loop o (or at the root: `at root`; or in the first statement where the allocated
   // buffer o is, which computes it; or loop i itself: `at i`), every loop whose extent equals that of i, min(C, X), gets it
@@ -253,8 +252,6 @@ class Schedule {
   // merged its dims.
   Status repack(std::string_view param, int64_t dim, int64_t factor, const std::vector<int64_t>& order,
                 std::string_view name);
-  // `inline t`: every load of the allocated buffer t, which one nest assigns, becomes the expression that was stored.
-  Status inline_buffer(std::string_view buffer);
   // `compute_at t at o`: the nest that assigns the allocated buffer t moves into loop o and computes just the tile that the
   // body of o reads. The tile takes the name t, and the nest has no loop along an axis of which one element is read.
   Status compute_at(std::string_view buffer, std::string_view at);

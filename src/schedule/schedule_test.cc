@@ -70,8 +70,8 @@ TEST(Schedule, RegisterTilesOfEveryHeight) {
     fission ii
     reorder p ii.1 ji.1
     cache_write c at io -> acc local
-    pad ji
-    pad ji.1
+    pad ji 32
+    pad ji.1 32
     vectorize ji
     vectorize ji.1
     vectorize ji.2
@@ -141,7 +141,7 @@ TEST(Schedule, RefusalsSayWhy) {
   EXPECT_EQ(why(copy, "cache_write z at i -> t local"), "there is no buffer z");
   EXPECT_EQ(why(copy, "repack y 0 4 [0, 1] -> q"), "%y is not a param that is only read");
   EXPECT_EQ(why(copy, "repack x 0 4 [0, 2] -> q"), "the order is not a permutation of 2 dims");
-  EXPECT_EQ(why(copy, "inline x"), "%x is not an allocated buffer");
+  EXPECT_EQ(why(copy, "compute_at x at i"), "%x is not an allocated buffer");
 
   EXPECT_EQ(why(copy, "partition i 3 -> a b"), "3 is not known to be 0 to the number of iterations");
   EXPECT_EQ(why(copy, "let i at i -> f c"), "loop i does not run over a tile of a split");
@@ -194,12 +194,12 @@ TEST(Schedule, RefusalsSayWhy) {
   const char* sum = "kernel f(%x: f32[n], %y: f32[] out) { for i in n { %y[] += %x[i] } }";
   EXPECT_EQ(why(sum, "parallel i"), "iterations of loop i touch the same elements of %y");
   EXPECT_EQ(why(sum, "split i 8 -> a b\nvectorize b"), "");
-  EXPECT_EQ(why(sum, "split i 8 -> a b\npad b"), "the body reads %x, which may end before iteration 7 of b");
+  EXPECT_EQ(why(sum, "split i 8 -> a b\npad b 8"), "the body reads %x, which may end before iteration 7 of b");
 
   const char* shifted =
       "kernel f(%x: f32[n], %y: f32[n + 1] out, %z: f32[n] out) { for i in n { %y[i + 1] = %x[i] %z[i] = %y[i] } }";
   EXPECT_EQ(why(shifted, "fission i"), "statements 1 and 2 of loop i touch the same elements of %y in different iterations");
-  EXPECT_EQ(why(kMatmul, "split j 8 -> a b\npad b"), "the body writes %c, which may end before iteration 7 of b");
+  EXPECT_EQ(why(kMatmul, "split j 8 -> a b\npad b 8"), "the body writes %c, which may end before iteration 7 of b");
   EXPECT_EQ(why(kMatmul, "split j 8 -> a b\nmask b\ncache_write c at a -> t local"),
             "no statement of the body assigns all of its part of %c, each element once");
   EXPECT_EQ(why(kMatmul, "cache_read a at i -> t local"), "a tile of %a has no constant size");

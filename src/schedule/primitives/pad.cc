@@ -1,4 +1,5 @@
-// for i in min(C, X) { S }  ->  for i in C { S }, where the iterations beyond X compute values that nothing reads.
+// for i in X { S }  ->  for i in C { S } for X of at most C, where the iterations beyond X compute values that nothing
+// reads.
 //
 // They may write only elements [.., i, ..] of local or scratch buffers, which every other access reaches by a loop that runs
 // just as far as this one did: what lies beyond is uninitialised in the program as it was. What they read must be inside its
@@ -126,18 +127,6 @@ Result<StmtPtr> filled(Edit& e, const StmtPtr& s, int64_t width, Beyond beyond) 
   return loop::make_for(wide->var, s->extent, wide->for_kind, body);
 }
 
-// Loop `s` of `width` iterations, and buffers with room for what they write.
-Status pad_to(Edit& e, const StmtPtr& s, int64_t width, Beyond beyond = Beyond::Same) {
-  if (s->for_kind == ForKind::Parallel) return e.refuse("loop " + e.name_of(s->var) + " is parallel");
-  Pad pad(e, s, width, beyond == Beyond::Same);
-  TRY(pad.check());
-  const StmtPtr wide = beyond == Beyond::Same ? widened(e, s, width) : TRY(filled(e, s, width, beyond));
-  e.padded[wide->var] = s->extent;
-  e.replace(s, loop::make_for(wide->var, e.ctx.constant(width), wide->for_kind, wide->body[0]));
-  grow(e, pad.grown(), [&](Dim) { return e.ctx.constant(width); });
-  return ok();
-}
-
 // `index` walks through as many elements as `loop` does: by a loop that runs, or ran, as far.
 bool same_reach(const Edit& e, const StmtPtr& loop, Dim index) {
   if (index == e.ctx.symbol_dim(loop->var)) return true;
@@ -188,22 +177,18 @@ void grow(Edit& e, const std::map<BufferId, size_t>& axes, const std::function<D
   }));
 }
 
-Status Schedule::pad(std::string_view name) {
-  Edit e(*this, "pad", name);
-  StmtPtr s = TRY(e.find_loop(name));
-  if (s->extent.is_const()) return e.refuse("the extent of loop " + std::string(name) + " is constant");
-  auto tail = tail_of(s->extent, e.ctx);
-  if (!tail) return e.refuse("the extent of loop " + std::string(name) + " has no constant bound");
-  TRY(pad_to(e, s, tail->limit));
-  return e.commit();
-}
-
 Status Schedule::pad(std::string_view name, int64_t width, Beyond beyond) {
   Edit e(*this, "pad", name, width, beyond == Beyond::Zero ? "zero" : beyond == Beyond::Last ? "last" : "");
   StmtPtr s = TRY(e.find_loop(name));
   if (!e.ctx.proves_less_equal(s->extent, e.ctx.constant(width)))
     return e.refuse("loop " + std::string(name) + " may have more iterations than " + std::to_string(width));
-  TRY(pad_to(e, s, width, beyond));
+  if (s->for_kind == ForKind::Parallel) return e.refuse("loop " + std::string(name) + " is parallel");
+  Pad pad(e, s, width, beyond == Beyond::Same);
+  TRY(pad.check());
+  const StmtPtr wide = beyond == Beyond::Same ? widened(e, s, width) : TRY(filled(e, s, width, beyond));
+  e.padded[wide->var] = s->extent;
+  e.replace(s, loop::make_for(wide->var, e.ctx.constant(width), wide->for_kind, wide->body[0]));
+  grow(e, pad.grown(), [&](Dim) { return e.ctx.constant(width); });
   return e.commit();
 }
 
