@@ -68,6 +68,19 @@ bool can_merge(expr::Context& ctx, const Nest& nest, const Loop& outer, const Lo
   return true;
 }
 
+// The last `rest` elements, from `begin` on: vectors of half the lanes, a quarter and so on, each where it is needed.
+loop::StmtPtr make_halving_tail(expr::Context& ctx, Dim begin, Dim rest, int64_t lanes,
+                                const std::function<loop::StmtPtr(Dim)>& body) {
+  std::vector<loop::StmtPtr> parts;
+  for (int64_t width = lanes / 2; width > 0; width /= 2) {
+    const Dim done = begin + floordiv(rest, 2 * width) * (2 * width), left = mod(rest, 2 * width);
+    auto part = [&](Dim l) { return body(done + l); };
+    parts.push_back(loop::make_if(expr::less_equal(ctx.constant(width), left),
+                                  loop::make_for(ctx, "l", width, loop::ForKind::Vector, part)));
+  }
+  return loop::make_block(std::move(parts));
+}
+
 }  // namespace
 
 void collapse(expr::Context& ctx, Nest& nest, size_t first) {
@@ -164,23 +177,6 @@ Tail tail_for(const target::Target& target, const std::vector<Scalar>& scalars) 
   }
   return has_small && cost <= kMostCost ? Tail::Halving : Tail::Masked;
 }
-
-namespace {
-
-// The last `rest` elements, from `begin` on: vectors of half the lanes, a quarter and so on, each where it is needed.
-loop::StmtPtr make_halving_tail(expr::Context& ctx, Dim begin, Dim rest, int64_t lanes,
-                                const std::function<loop::StmtPtr(Dim)>& body) {
-  std::vector<loop::StmtPtr> parts;
-  for (int64_t width = lanes / 2; width > 0; width /= 2) {
-    const Dim done = begin + floordiv(rest, 2 * width) * (2 * width), left = mod(rest, 2 * width);
-    auto part = [&](Dim l) { return body(done + l); };
-    parts.push_back(loop::make_if(expr::less_equal(ctx.constant(width), left),
-                                  loop::make_for(ctx, "l", width, loop::ForKind::Vector, part)));
-  }
-  return loop::make_block(std::move(parts));
-}
-
-}  // namespace
 
 loop::StmtPtr make_vector_loop(expr::Context& ctx, Dim extent, int64_t lanes, const std::function<loop::StmtPtr(Dim)>& body,
                                Tail tail_kind) {

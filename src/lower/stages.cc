@@ -139,6 +139,21 @@ bool repeats_in_place(expr::Context& ctx, const te::Tensor& t, const std::vector
   return true;
 }
 
+bool is_zero(Scalar s) { return s->kind == expr::ScalarKind::Const && s->bits == 0; }
+
+// `s` as select(guard, then, neutral) below casts: the guard and the value without it.
+std::optional<Guarded> select_of(expr::Context& ctx, Scalar s, Scalar neutral) {
+  if (s->kind == expr::ScalarKind::Cast) {
+    Scalar inner_neutral = is_zero(neutral) ? expr::make_const(ctx, s->args[0]->dtype, 0) : Scalar();
+    if (!inner_neutral) return std::nullopt;
+    auto g = select_of(ctx, s->args[0], inner_neutral);
+    if (!g) return std::nullopt;
+    return Guarded{g->guard, expr::make_cast(s->dtype, g->body)};
+  }
+  if (s->kind != expr::ScalarKind::Select || !(s->args[2] == neutral)) return std::nullopt;
+  return Guarded{s->args[0], s->args[1]};
+}
+
 }  // namespace
 
 StageList make_stages(const Problem& p, Inline policy) {
@@ -242,25 +257,6 @@ bool is_arg(te::Combiner c) {
 loop::Buffer make_local(expr::Context& ctx, const std::string& name, DType t, int64_t elements) {
   return loop::make_buffer(ctx, name, t, {ctx.constant(elements)}, loop::Scope::Local);
 }
-
-namespace {
-
-bool is_zero(Scalar s) { return s->kind == expr::ScalarKind::Const && s->bits == 0; }
-
-// `s` as select(guard, then, neutral) below casts: the guard and the value without it.
-std::optional<Guarded> select_of(expr::Context& ctx, Scalar s, Scalar neutral) {
-  if (s->kind == expr::ScalarKind::Cast) {
-    Scalar inner_neutral = is_zero(neutral) ? expr::make_const(ctx, s->args[0]->dtype, 0) : Scalar();
-    if (!inner_neutral) return std::nullopt;
-    auto g = select_of(ctx, s->args[0], inner_neutral);
-    if (!g) return std::nullopt;
-    return Guarded{g->guard, expr::make_cast(s->dtype, g->body)};
-  }
-  if (s->kind != expr::ScalarKind::Select || !(s->args[2] == neutral)) return std::nullopt;
-  return Guarded{s->args[0], s->args[1]};
-}
-
-}  // namespace
 
 Guarded split_guard(expr::Context& ctx, Scalar body, te::Combiner c, DType accumulate) {
   if (is_arg(c) || c == te::Combiner::Set) return {{}, body};

@@ -1,6 +1,4 @@
 // The strategies in the order in which they are tried, and the choice.
-#include <algorithm>
-#include <unordered_set>
 
 #include "lower/checks.h"
 #include "lower/contraction/contraction.h"
@@ -63,32 +61,6 @@ Strategy strategy(const Rewrite& r) {
                   [name](const Problem&, const StageList&, const Rewritten& to) { return lower_rewritten(to, name); });
 }
 
-}  // namespace
-
-const std::vector<Strategy>& all_strategies() {
-  static const std::vector<Strategy> table = [] {
-    std::vector<Strategy> out;
-    for (Strategy& s : std::vector<Strategy>{
-             strategy("fourier", find_fourier, lower_fourier),
-             strategy("contraction", find_contraction, lower_contraction),
-             strategy("rows", find_rows, lower_rows),
-             strategy(
-                 "reduction", [](const Problem& p, const StageList& list) { return last_reduction(p.ctx, list); },
-                 lower_reduction),
-             {"stages",
-              [](const Problem& p, const StageList& list) { return [&p, &list] { return lower_by_stages(p, list); }; }},
-         }) {
-      for (const Rewrite& r : all_rewrites())
-        if (s.name == r.before) out.push_back(strategy(r));
-      out.push_back(std::move(s));
-    }
-    return out;
-  }();
-  return table;
-}
-
-namespace {
-
 // The strategy that takes the stages, and what it makes of them.
 Result<LoweredNode> lower_problem(const Problem& p, const ops::Defined& d) {
   StageList list = make_stages(p);
@@ -133,6 +105,28 @@ Result<LoweredNode> with_problem(const LoweringContext& in, const graph::Node& n
 }
 
 }  // namespace
+
+const std::vector<Strategy>& all_strategies() {
+  static const std::vector<Strategy> table = [] {
+    std::vector<Strategy> out;
+    for (Strategy& s : std::vector<Strategy>{
+             strategy("fourier", find_fourier, lower_fourier),
+             strategy("contraction", find_contraction, lower_contraction),
+             strategy("rows", find_rows, lower_rows),
+             strategy(
+                 "reduction", [](const Problem& p, const StageList& list) { return last_reduction(p.ctx, list); },
+                 lower_reduction),
+             {"stages",
+              [](const Problem& p, const StageList& list) { return [&p, &list] { return lower_by_stages(p, list); }; }},
+         }) {
+      for (const Rewrite& r : all_rewrites())
+        if (s.name == r.before) out.push_back(strategy(r));
+      out.push_back(std::move(s));
+    }
+    return out;
+  }();
+  return table;
+}
 
 Result<LoweredNode> lower_node(const LoweringContext& in, const graph::Node& node) {
   return with_problem(in, node, [&](Problem& p, const ops::Defined& d) -> Result<LoweredNode> {

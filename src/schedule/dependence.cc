@@ -82,16 +82,6 @@ std::optional<Dim> end_of(Dim d, const Extents& vary, bool want_low, Ends ends, 
   return sum;
 }
 
-}  // namespace
-
-std::optional<Bounds> bounds_of(Dim d, const Extents& vary, expr::Context& ctx, Ends ends) {
-  auto lo = end_of(d, vary, true, ends, ctx), hi = end_of(d, vary, false, ends, ctx);
-  if (!lo || !hi) return std::nullopt;
-  return Bounds{*lo, *hi};
-}
-
-namespace {
-
 // Pairs of Dims that are equal when the elements are: one a dimension, and x where floordiv(x, n) and mod(x, n) are among
 // them.
 std::vector<std::pair<Dim, Dim>> equations(const Access& a, const Access& b) {
@@ -159,6 +149,12 @@ bool forces_tile(Dim x, Dim y, SymbolId var, const Extents& vary, const Edit& e)
 }
 
 }  // namespace
+
+std::optional<Bounds> bounds_of(Dim d, const Extents& vary, expr::Context& ctx, Ends ends) {
+  auto lo = end_of(d, vary, true, ends, ctx), hi = end_of(d, vary, false, ends, ctx);
+  if (!lo || !hi) return std::nullopt;
+  return Bounds{*lo, *hi};
+}
 
 std::set<SymbolId> determined(const Access& a, const Access& b, const std::set<SymbolId>& candidates, const Extents& vary,
                               const Edit& e) {

@@ -220,9 +220,12 @@ void Edit::copy_facts(SymbolId var, Dim fresh, const expr::DimMap& renamed) {
   }
 }
 
-Dim Edit::copy_index(SymbolId var, Dim extent) {
+Dim Edit::copy_index(SymbolId var, Dim extent, expr::DimMap& renamed) {
   const expr::SymbolInfo& info = ctx.info(var);
-  return derived_index(name_of(var), extent, info.upper ? expr::kNoLimit : info.hi);
+  const Dim index = derived_index(name_of(var), extent, info.upper ? expr::kNoLimit : info.hi);
+  renamed[var] = index;
+  copy_facts(var, index, renamed);
+  return index;
 }
 
 Dim Edit::rename(SymbolId var, Dim extent) {
@@ -254,11 +257,7 @@ StmtPtr Edit::substitute(const StmtPtr& body, const expr::DimMap& map) {
 StmtPtr Edit::copy(const StmtPtr& root) {
   loop::Renaming names;
   loop::for_each(root, [&](const Stmt& s) {
-    if (s.kind == StmtKind::For) {
-      Dim index = copy_index(s.var, expr::substitute(s.extent, names.vars));
-      names.vars[s.var] = index;
-      copy_facts(s.var, index, names.vars);
-    }
+    if (s.kind == StmtKind::For) copy_index(s.var, expr::substitute(s.extent, names.vars), names.vars);
     if (s.kind == StmtKind::Let) {
       const expr::SymbolInfo& info = ctx.info(s.var);
       const std::string name = free_name(vars_, name_of(s.var));

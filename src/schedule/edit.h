@@ -102,8 +102,8 @@ class Edit {
   Buffer derived_buffer(const std::string& base, DType type, std::vector<Dim> shape);
   // Gives `fresh`, which stands for `var` in a copy, what is known of `var`.
   void copy_facts(SymbolId var, Dim fresh, const expr::DimMap& renamed);
-  // A variable for a copy of the loop of `var`.
-  Dim copy_index(SymbolId var, Dim extent);
+  // A variable for a copy of the loop of `var`, of which the same is known; `renamed` is told of it.
+  Dim copy_index(SymbolId var, Dim extent, expr::DimMap& renamed);
   // A variable that takes over the name of `var`, for a loop that may run further.
   Dim rename(SymbolId var, Dim extent);
   // `body` with symbols replaced, in what is known of its loops too.

@@ -31,12 +31,8 @@ class Legalizer {
  private:
   Scalar with_legal_args(Scalar s) {
     std::vector<Scalar> args;
-    bool changed = false;
-    for (const Scalar& a : s->args) {
-      args.push_back(run(a));
-      changed = changed || args.back() != a;
-    }
-    return changed ? expr::with_args(s, args) : s;
+    for (Scalar a : s->args) args.push_back(run(a));
+    return args == s->args ? s : expr::with_args(s, args);
   }
 
   std::unordered_map<const expr::ScalarNode*, Scalar> done_;

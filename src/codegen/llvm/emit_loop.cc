@@ -108,7 +108,12 @@ Value* Emitter::iterations_of(const Turn& turn) {
 
 void Emitter::emit_poll(llvm::BasicBlock* next) {
   Value* flag = b_.CreateAlignedLoad(b_.getInt32Ty(), stop_, llvm::Align(4), /*isVolatile=*/true);
-  b_.CreateCondBr(b_.CreateIsNull(flag), next, stopped_block(), llvm::MDBuilder(llvm_).createBranchWeights(1 << 20, 1));
+  Value* goes_on = b_.CreateIsNull(flag);
+  if (!stopped_) {
+    stopped_ = llvm::BasicBlock::Create(llvm_, "stopped", function_);
+    llvm::IRBuilder<>(stopped_).CreateRet(b_.getInt32(artifact::kKernelStopped));
+  }
+  b_.CreateCondBr(goes_on, next, stopped_, llvm::MDBuilder(llvm_).createBranchWeights(1 << 20, 1));
 }
 
 void Emitter::emit_block(const Stmt& s) {
@@ -176,13 +181,6 @@ void Emitter::emit_while(const Stmt& s) {
   b_.CreateCondBr(again, loop, done);
   hoist_->leave(done);
   clear_memo();
-}
-
-llvm::BasicBlock* Emitter::stopped_block() {
-  if (stopped_) return stopped_;
-  stopped_ = llvm::BasicBlock::Create(llvm_, "stopped", function_);
-  llvm::IRBuilder<>(stopped_).CreateRet(b_.getInt32(artifact::kKernelStopped));
-  return stopped_;
 }
 
 void Emitter::emit_vector_for(const Stmt& s) {

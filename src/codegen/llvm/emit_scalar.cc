@@ -93,13 +93,9 @@ void Emitter::forget_since(size_t log) {
   for (; memo_log_.size() > log; memo_log_.pop_back()) memo_.erase(memo_log_.back());
 }
 
-unsigned Emitter::guard_id(Value* uniform, Value* mask) {
-  if (!uniform && !mask) return 0;
-  return guard_ids_.try_emplace({uniform, mask}, static_cast<unsigned>(guard_ids_.size() + 1)).first->second;
-}
-
 void Emitter::with_guard(Guard g, const std::function<void()>& body) {
-  g.id = guard_id(g.uniform, g.mask);
+  const auto next = static_cast<unsigned>(guard_ids_.size() + 1);
+  g.id = g.any() ? guard_ids_.try_emplace({g.uniform, g.mask}, next).first->second : 0;
   std::swap(guard_, g);
   outer_guards_.push_back(g.id);
   body();

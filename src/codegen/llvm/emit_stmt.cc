@@ -1,5 +1,4 @@
 // Statements other than loops.
-#include "codegen/legalize/legalize.h"
 #include "codegen/llvm/emitter.h"
 #include "expr/parts.h"
 #include "loop/walk.h"

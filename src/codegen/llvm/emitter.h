@@ -67,8 +67,6 @@ class Emitter {
   void emit_for(const loop::Stmt& s);
   void emit_let(const loop::Stmt& s);
   void emit_while(const loop::Stmt& s);
-  // Where a loop goes that was asked to stop.
-  llvm::BasicBlock* stopped_block();
   // When a loop looks at the flag.
   Turn turn_of(const loop::Stmt& s) const;
   llvm::Value* iterations_of(const Turn& turn);
@@ -191,7 +189,6 @@ class Emitter {
   // Emits what both sides need, so that neither branch has it alone.
   void emit_shared(expr::Scalar side, expr::Scalar other);
   bool has_load(expr::Scalar s);
-  unsigned guard_id(llvm::Value* uniform, llvm::Value* mask);
   void with_guard(Guard g, const std::function<void()>& body);
   void clear_memo();
   // Forgets what was emitted since there were `log` entries: it does not dominate what follows.
@@ -249,8 +246,8 @@ class Emitter {
   llvm::Value* fault_values_ = nullptr;
   bool has_non_temporal_ = false;  // the function has non-temporal stores
   Polls polls_;
-  llvm::Value* stop_ = nullptr;  // the address of the flag, where the function has a loop that looks at it
-  llvm::BasicBlock* stopped_ = nullptr;
+  llvm::Value* stop_ = nullptr;          // the address of the flag, where the function has a loop that looks at it
+  llvm::BasicBlock* stopped_ = nullptr;  // where a loop goes that was asked to stop; null: there is none yet
   std::vector<std::pair<llvm::Instruction*, loop::BufferId>> accesses_;
   int64_t lanes_ = 0;  // of the vector loop being emitted, 0 outside
   expr::SymbolId lane_var_ = 0;

@@ -106,6 +106,22 @@ StageList with_sum(const StageList& list, const Recast& sum) {
   return out;
 }
 
+// Whether the columns of the outputs run along the factor that is made at run time, which then is turned for every block of
+// rows, while those of the sum itself run along the other one: a sum whose results are stored in another order of axes.
+bool turns_for_outputs(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e) {
+  auto factors = [&](const Epilogue& to) {
+    const Guarded g = split_guard(p.ctx, s.body, s.tensor->combiner, s.tensor->accumulate);
+    if (auto f = make_factors(p, *s.tensor, g.body, to, list.shapes)) return f;
+    const auto groups = split_groups(p, s, to);
+    return groups
+               ? make_factors(p, *groups->stage.tensor, groups->stage.body, groups->epilogue, with_sum(list, *groups).shapes)
+               : std::nullopt;
+  };
+  const auto stored = factors(e), own = factors(no_epilogue(p.ctx, s.tensor));
+  if (!stored || !own || can_pack(p, *stored) || runs_of(p.ctx, *stored) == Runs::AlongColumns) return false;
+  return can_pack(p, *own);
+}
+
 }  // namespace
 
 bool is_product(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e) {
@@ -222,26 +238,6 @@ Result<LoweredKernel> lower_product_of_words(const Problem& p, const StageList& 
   order_reduction(p.ctx, f);
   return lower_gemm(p, list, *s.tensor, e.outputs, f, operand, p.ctx.constant(0), temporaries);
 }
-
-namespace {
-
-// Whether the columns of the outputs run along the factor that is made at run time, which then is turned for every block of
-// rows, while those of the sum itself run along the other one: a sum whose results are stored in another order of axes.
-bool turns_for_outputs(const Problem& p, const StageList& list, const Stage& s, const Epilogue& e) {
-  auto factors = [&](const Epilogue& to) {
-    const Guarded g = split_guard(p.ctx, s.body, s.tensor->combiner, s.tensor->accumulate);
-    if (auto f = make_factors(p, *s.tensor, g.body, to, list.shapes)) return f;
-    const auto groups = split_groups(p, s, to);
-    return groups
-               ? make_factors(p, *groups->stage.tensor, groups->stage.body, groups->epilogue, with_sum(list, *groups).shapes)
-               : std::nullopt;
-  };
-  const auto stored = factors(e), own = factors(no_epilogue(p.ctx, s.tensor));
-  if (!stored || !own || can_pack(p, *stored) || runs_of(p.ctx, *stored) == Runs::AlongColumns) return false;
-  return can_pack(p, *own);
-}
-
-}  // namespace
 
 Result<LoweredNode> lower_contraction(const Problem& p, const StageList& list, size_t root) {
   LoweredNode out;

@@ -1,7 +1,5 @@
 #include "lower/contraction/skinny_gemm.h"
 
-#include <algorithm>
-
 #include "lower/templates/product.h"
 
 namespace pliant::lower {

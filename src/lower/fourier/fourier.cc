@@ -62,7 +62,7 @@ StmtPtr FourierLowering::with_steps(loop::BufferId tables, const WithSteps& body
   std::vector<loop::Buffer> buffers{loop::make_buffer(ctx_, "z", sum_.work, {most() * 4}, loop::Scope::Scratch)};
   std::optional<loop::BufferId> state;
   if (!is_known()) state = buffers.emplace_back(make_local(ctx_, "state", DType::I64, 2)).id;
-  return loop::make_allocs(buffers, with(plan_ ? plan_->id : 0, [&](const FourierPlan& plan) {
+  return loop::make_allocs(buffers, with([&](const FourierPlan& plan) {
                              return body(FourierSteps(ctx_, p_.target, sum_.work, plan, buffers[0].id, tables), plan, state);
                            }));
 }
@@ -79,8 +79,8 @@ LoweredKernel FourierLowering::table_kernel() {
   Signature signature(p_, list_, builder, temporaries_);
   if (plan_) signature.add_read(plan_->id);
   signature.add_write(tables_);
-  const TableGrid grid = make_tables(ctx_, p_.target, sum_.work, tables_->id, samples_, most(),
-                                     [&](const auto& body) { return with(plan_ ? plan_->id : 0, body); });
+  const TableGrid grid =
+      make_tables(ctx_, p_.target, sum_.work, tables_->id, samples_, most(), [&](const auto& body) { return with(body); });
   return finish("fourier table", builder, signature, {grid.chunks}, grid.body, most() * kWorkOfPoint);
 }
 
@@ -123,11 +123,11 @@ Result<LoweredNode> FourierLowering::lower() {
   TRY(lower_stages_before(p_, list_, sum_.root, temporaries_, out));
   graph::ConstantPtr constant;
   if (is_known() && most().const_value() <= kMostConstantPoints) {
-    constant = constant_tables(plan_of(ctx_, samples_.const_value(), pairs_), sum_.work);
+    constant = constant_tables(known_plan(), sum_.work);
   } else {
     Dim elements = most() * 4 + samples_ * 4 + 4;
     if (is_known()) {
-      elements = plan_of(ctx_, samples_.const_value(), pairs_).elements();
+      elements = known_plan().elements();
     } else {
       plan_ = p_.te.input("plan", DType::I64, {ctx_.constant(kPlanFields)});
       list_.add(plan_);
@@ -138,8 +138,7 @@ Result<LoweredNode> FourierLowering::lower() {
     add_temporary(tables_, temporaries_, out);
     if (plan_) out.kernels.push_back(plan_kernel());
     out.kernels.push_back(table_kernel());
-    if (!is_known() || plan_of(ctx_, samples_.const_value(), pairs_)[PlanField::Convolves].is_const(1))
-      out.kernels.push_back(filter_kernel());
+    if (!is_known() || known_plan()[PlanField::Convolves].is_const(1)) out.kernels.push_back(filter_kernel());
   }
   out.kernels.push_back(TRY(row_kernel(std::move(constant))));
   return out;

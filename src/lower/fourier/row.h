@@ -22,13 +22,11 @@ class FourierLowering {
  private:
   // ---- what is known when
   bool is_known() const { return samples_.is_const(); }
-  loop::StmtPtr with(loop::BufferId plan, const std::function<loop::StmtPtr(const FourierPlan&)>& body) {
-    if (!is_known()) return with_plan(ctx_, plan, body);
-    return body(plan_of(ctx_, samples_.const_value(), pairs_));
+  FourierPlan known_plan() const { return plan_of(ctx_, samples_.const_value(), pairs_); }
+  loop::StmtPtr with(const std::function<loop::StmtPtr(const FourierPlan&)>& body) {
+    return is_known() ? body(known_plan()) : with_plan(ctx_, plan_->id, body);
   }
-  Dim most() const {
-    return is_known() ? plan_of(ctx_, samples_.const_value(), pairs_)[PlanField::Size] : most_points(samples_);
-  }
+  Dim most() const { return is_known() ? known_plan()[PlanField::Size] : most_points(samples_); }
   // If where the condition is not known.
   loop::StmtPtr choose(Dim value, int64_t wanted, const std::function<loop::StmtPtr()>& then,
                        const std::function<loop::StmtPtr()>& otherwise) {

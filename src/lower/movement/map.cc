@@ -121,8 +121,10 @@ std::optional<GridOfBlocks> make_grid(const Problem& p, const StageList& list, c
   });
 }
 
-// The loops of the nest around what it stores and tests.
-loop::Function function_of(expr::Context& ctx, loop::Function f, const Nest& nest, const Group& group) {
+// The loops of the nest around what it stores and tests, scheduled.
+Result<LoweredKernel> schedule_nest(const Problem& p, const Nest& nest, const Group& group, loop::Function f,
+                                    std::vector<KernelArg> args) {
+  const std::vector<loop::Buffer> params = f.params;
   std::vector<loop::StmtPtr> body;
   for (size_t k = 0; k < group.stages.size(); ++k) {
     if (k < group.checks) {
@@ -131,18 +133,12 @@ loop::Function function_of(expr::Context& ctx, loop::Function f, const Nest& nes
     }
     const expr::TensorId id = group.stages[k]->tensor->id;
     loop::Buffer& out = *std::find_if(f.params.begin(), f.params.end(), [&](const loop::Buffer& b) { return b.id == id; });
-    const auto at = set_axes(ctx, out, nest.loops, nest.offsets[k]);
+    const auto at = set_axes(p.ctx, out, nest.loops, nest.offsets[k]);
     PLIANT_CHECK(at) << "an output of " << f.name << " is not written in even steps";
     body.push_back(loop::make_store(id, *at, nest.scalars[k]));
   }
   f.body = wrap_loops(nest.loops, loop::ForKind::Serial, loop::make_block(std::move(body)));
-  return f;
-}
-
-Result<LoweredKernel> schedule_nest(const Problem& p, const Nest& nest, const Group& group, loop::Function f,
-                                    std::vector<KernelArg> args) {
-  const std::vector<loop::Buffer> params = f.params;
-  Work work{function_of(p.ctx, std::move(f), nest, group), {}, std::move(args)};
+  Work work{std::move(f), {}, std::move(args)};
   for (const Loop& l : nest.loops) work.loops[l.var] = LoopRole::Spatial;
   LoweredKernel k = TRY(schedule_kernel(p, kMap, std::move(work)));
   k.function.params = params;  // a segment ends where its tensor does

@@ -1,6 +1,5 @@
 // Maps whose operands are broadcast as the run decides: which neighbouring loops merge is decided at run time as well.
 #pragma once
-#include <optional>
 
 #include "lower/nest.h"
 

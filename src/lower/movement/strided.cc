@@ -7,59 +7,12 @@
 
 #include <algorithm>
 
-#include "lower/stage_kernels.h"
-
 namespace pliant::lower {
 
 namespace {
 
 constexpr int64_t kTaskElements = 8192, kBlockColumns = 4096;
 constexpr int64_t kKnownSteps[] = {-1, 4, 3, 2, 1};  // the likeliest last: it is asked for first
-
-}  // namespace
-
-std::optional<Dim> find_strided(expr::Context& ctx, const FlatMap& map) {
-  if (map.nest.loops.empty()) return std::nullopt;
-  const SymbolId column = map.nest.loops.back().var;
-  for (Scalar s : map.nest.scalars)
-    for (Scalar load : expr::loads_of(s)) {
-      auto step = stride_in(ctx, load->index[0], column);
-      if (!step || step->is_const()) continue;
-      const expr::Interval range = ctx.range(*step);
-      if (range.lo >= 0 && range.hi <= 1) continue;
-      if (std::none_of(map.nest.loops.begin(), map.nest.loops.end(),
-                       [&](const Loop& l) { return expr::uses_symbol(*step, l.var); }))
-        return step;
-    }
-  return std::nullopt;
-}
-
-std::vector<Scalar> with_step(expr::Context& ctx, const FlatMap& map, Dim step, int64_t known) {
-  const SymbolId column = map.nest.loops.back().var;
-  const Dim c = ctx.symbol_dim(column);
-  std::vector<Scalar> out;
-  for (Scalar s : map.nest.scalars)
-    out.push_back(expr::substitute(s, {}, [&](Scalar load) {
-      auto own = stride_in(ctx, load->index[0], column);
-      if (!own || !(*own == step)) return load;
-      return expr::make_load(ctx, load->tensor, load->dtype, {load->index[0] + c * known - c * step});
-    }));
-  return out;
-}
-
-Dim rows_of_task(expr::Context& ctx, Dim columns) {
-  const Dim one = ctx.constant(1);
-  return expr::max(one, expr::floordiv(ctx.constant(kTaskElements), expr::max(one, columns)));
-}
-
-RowBlock make_row_block(expr::Context& ctx, const Loop& row, Dim columns, std::vector<Loop>& parallel) {
-  const Dim size = rows_of_task(ctx, columns);
-  const Dim count = expr::ceildiv(row.extent, size), b = ctx.index_symbol("b", count);
-  parallel.push_back({*b.as_symbol(), count});
-  return {b * size, expr::min(size, row.extent - b * size)};
-}
-
-namespace {
 
 class Strided {
  public:
@@ -156,6 +109,47 @@ class Strided {
 };
 
 }  // namespace
+
+std::optional<Dim> find_strided(expr::Context& ctx, const FlatMap& map) {
+  if (map.nest.loops.empty()) return std::nullopt;
+  const SymbolId column = map.nest.loops.back().var;
+  for (Scalar s : map.nest.scalars)
+    for (Scalar load : expr::loads_of(s)) {
+      auto step = stride_in(ctx, load->index[0], column);
+      if (!step || step->is_const()) continue;
+      const expr::Interval range = ctx.range(*step);
+      if (range.lo >= 0 && range.hi <= 1) continue;
+      if (std::none_of(map.nest.loops.begin(), map.nest.loops.end(),
+                       [&](const Loop& l) { return expr::uses_symbol(*step, l.var); }))
+        return step;
+    }
+  return std::nullopt;
+}
+
+std::vector<Scalar> with_step(expr::Context& ctx, const FlatMap& map, Dim step, int64_t known) {
+  const SymbolId column = map.nest.loops.back().var;
+  const Dim c = ctx.symbol_dim(column);
+  std::vector<Scalar> out;
+  for (Scalar s : map.nest.scalars)
+    out.push_back(expr::substitute(s, {}, [&](Scalar load) {
+      auto own = stride_in(ctx, load->index[0], column);
+      if (!own || !(*own == step)) return load;
+      return expr::make_load(ctx, load->tensor, load->dtype, {load->index[0] + c * known - c * step});
+    }));
+  return out;
+}
+
+Dim rows_of_task(expr::Context& ctx, Dim columns) {
+  const Dim one = ctx.constant(1);
+  return expr::max(one, expr::floordiv(ctx.constant(kTaskElements), expr::max(one, columns)));
+}
+
+RowBlock make_row_block(expr::Context& ctx, const Loop& row, Dim columns, std::vector<Loop>& parallel) {
+  const Dim size = rows_of_task(ctx, columns);
+  const Dim count = expr::ceildiv(row.extent, size), b = ctx.index_symbol("b", count);
+  parallel.push_back({*b.as_symbol(), count});
+  return {b * size, expr::min(size, row.extent - b * size)};
+}
 
 GridOfBlocks make_strided(expr::Context& ctx, const target::Target& target, const FlatMap& map, Dim step) {
   return Strided(ctx, target, map, step).make();

@@ -15,7 +15,6 @@
 #include "expr/parts.h"
 #include "lower/movement/register_transpose.h"
 #include "lower/movement/strided.h"
-#include "lower/stage_kernels.h"
 
 namespace pliant::lower {
 

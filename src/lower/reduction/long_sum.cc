@@ -1,9 +1,6 @@
 #include "lower/reduction/long_sum.h"
 
-#include <algorithm>
-
 #include "loop/walk.h"
-#include "lower/stage_kernels.h"
 
 namespace pliant::lower {
 

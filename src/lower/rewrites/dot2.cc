@@ -1,6 +1,5 @@
 // The sum over k of products becomes one over k / 2 of dot2: the first factors are a copy of x, with the border of
 // a window around it, the second are laid out when the model is compiled.
-#include <algorithm>
 
 #include "expr/scalar/packed.h"
 #include "lower/rewrites/byte_product.h"

@@ -1,6 +1,5 @@
 // Guards of convolution windows turned into padded copies.
 #pragma once
-#include "expr/parts.h"
 #include "lower/stages.h"
 
 namespace pliant::lower {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "lower/rewrites/padding.h"
 #include "lower/rewrites/rewrite.h"
 
 namespace pliant::lower {

@@ -2,7 +2,6 @@
 // axis of the window goes first; terms of the guard go with the axis that they bound.
 #include <algorithm>
 
-#include "lower/rewrites/padding.h"
 #include "lower/rewrites/rewrite.h"
 
 namespace pliant::lower {

@@ -24,9 +24,8 @@ Status Schedule::fission(std::string_view name) {
                         " in different iterations");
   std::vector<StmtPtr> loops{loop::with_body(old, {parts[0]})};
   for (size_t k = 1; k < parts.size(); ++k) {
-    Dim i = e.copy_index(old->var, old->extent);
-    expr::DimMap renamed{{old->var, i}};
-    e.copy_facts(old->var, i, renamed);
+    expr::DimMap renamed;
+    Dim i = e.copy_index(old->var, old->extent, renamed);
     loops.push_back(make_for(i, old->extent, old->for_kind, e.substitute(parts[k], renamed)));
   }
   e.replace(old, loop::make_block(std::move(loops)));

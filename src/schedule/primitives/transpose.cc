@@ -1,6 +1,5 @@
 // for k in K { for j in J { t[k, j] = S(k, j) } }  ->  the same in square blocks: rows along k, as vectors, in registers,
 // where they become rows along j by shuffles.
-#include "schedule/dependence.h"
 #include "schedule/primitives/tail.h"
 
 namespace pliant::schedule {

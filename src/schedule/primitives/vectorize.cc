@@ -4,7 +4,6 @@
 //                          if H <= mod(E, 2*H) { for vector t in H { S(floordiv(E, 2*H)*2*H + t) } }
 // or, whole, for v in ceildiv(E, W) { for vector l in W { S(v*W + l) } } where S works on allocated buffers alone; of what
 // else it adds to them, if 0 < mod(E, W) { for vector t in W { acc[… + t] += e(t < mod(E, W) ? x[… + t] : 0) } }
-#include "schedule/dependence.h"
 #include "schedule/primitives/tail.h"
 
 namespace pliant::schedule {

@@ -17,11 +17,8 @@ Status Schedule::expand(std::string_view buffer, std::string_view at) {
   for (Dim d : b.shape)
     if (expr::uses_symbol(d, home->var)) return e.refuse("the shape of %" + b.name + " depends on the loop");
   const int64_t last = e.ctx.info(home->var).hi;
-  std::optional<std::vector<Dim>> count;
-  if (last < kMostLanes)
-    count = {e.ctx.constant(last + 1)};
-  else
-    count = shape_for({home->extent}, e.enclosing_loops(home), e.ctx);
+  const auto count = last < kMostLanes ? std::optional(std::vector<Dim>{e.ctx.constant(last + 1)})
+                                       : shape_for({home->extent}, e.enclosing_loops(home), e.ctx);
   if (!count || (b.scope == Scope::Local && !(*count)[0].is_const()))
     return e.refuse("the number of iterations has no " + std::string(count ? "constant" : "known") + " bound");
   if (!b.strides.empty()) return e.refuse("%" + b.name + " has strides");
