@@ -39,8 +39,10 @@ CheckBody body_of(const Problem& p, const ops::DataCheck& check) {
   const te::TensorDef& ok = *check.ok;
   std::vector<te::Tensor> maps{check.ok};
   for (Dim v : check.values)
-    maps.push_back(p.te.map(
-        "value", ok.shape, [&](const te::Index& i) { return expr::make_index(expr::substitute(v, index_map(ok, i, {}))); }));
+    maps.push_back(p.te.map("value", ok.shape, [&](const te::Index& i) {
+      const expr::DimMap at = index_map(ok, i, {});
+      return expr::make_index(expr::substitute(v, at));
+    }));
   const Problem sub{ctx, p.te, p.target, p.options, p.function, p.node, p.inputs, maps, p.constants, {}, p.name, p.loc};
   const StageList list = make_stages(sub, Inline::All);
   PLIANT_CHECK(list.stages.size() == maps.size()) << "a data check of " << p.name << " is not a map over its inputs";
