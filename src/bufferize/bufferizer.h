@@ -11,6 +11,7 @@
 #include "graph/control.h"
 #include "graph/kernel.h"
 #include "graph/list_type.h"
+#include "lower/memo.h"
 #include "ops/op.h"
 
 namespace pliant::bufferize {
@@ -51,6 +52,7 @@ struct ModuleState {
   std::unordered_map<std::string, std::set<std::vector<Dim>, SizesLess>> own_code;
   std::map<std::vector<std::string>, uint32_t> provenance_ids{};  // by the fields of artifact::Provenance
   std::map<std::string, int64_t> predicted_at{};                  // sizes of symbols, by name
+  lower::ScheduleMemo memo{};
 };
 
 struct IfMerge;    // if.cc

@@ -99,8 +99,9 @@ bool Bufferizer::lies_over_input(const Node& n, ValueId v) const {
 
 Status Bufferizer::bufferize_kernel(const Node& n) {
   auto known = unit_.lowered.extract(n.regions[0].get());
-  lower::LoweredNode low = known.empty() ? TRY(lower::lower_kernel({f_, constants_, ctx_, target_, options_.lower}, n))
-                                         : std::move(known.mapped());
+  lower::LoweredNode low = known.empty()
+                               ? TRY(lower::lower_kernel({f_, constants_, ctx_, target_, options_.lower, &unit_.memo}, n))
+                               : std::move(known.mapped());
   if (options_.lower.derivations) add_derivation(n, low);
   std::vector<Storage> temporaries;
   for (const lower::Temporary& t : low.temporaries) temporaries.push_back(new_buffer(memory_of(t.dtype, t.shape)));

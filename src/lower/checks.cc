@@ -43,7 +43,8 @@ CheckBody body_of(const Problem& p, const ops::DataCheck& check) {
       const expr::DimMap at = index_map(ok, i, {});
       return expr::make_index(expr::substitute(v, at));
     }));
-  const Problem sub{ctx, p.te, p.target, p.options, p.function, p.node, p.inputs, maps, p.constants, {}, p.name, p.loc};
+  const Problem sub{ctx,  p.te,        p.target, p.options, p.function, p.node, p.inputs,
+                    maps, p.constants, {},       p.name,    p.loc,      p.memo};
   const StageList list = make_stages(sub, Inline::All);
   PLIANT_CHECK(list.stages.size() == maps.size()) << "a data check of " << p.name << " is not a map over its inputs";
   CheckBody out{list.stages[0].body, {}};

@@ -28,7 +28,7 @@ Result<LoweredNode> lower_kernel(const LoweringContext& in, const Node& kernel) 
     ConstantValues all(&in.constants);
     for (const Node& n : nodes)
       if (n.op == "core.const") all.set(n.outputs[0], n.attrs.constant("value"));
-    low = TRY(lower_loop({in.function, all, in.ctx, in.target, in.options}, nodes.back(), &reason));
+    low = TRY(lower_loop({in.function, all, in.ctx, in.target, in.options, in.memo}, nodes.back(), &reason));
   }
   if (!low) return make_error("loop-not-native", describe(kernel.loc), "it cannot be one kernel: " + reason);
   return std::move(*low);

@@ -66,6 +66,7 @@ struct LoweredNode {
   // (lower/naive/work.h).
   std::string derivation;
 };
+struct ScheduleMemo;  // lower/memo.h
 // What a strategy sees: the node's computation as tensor expressions over its inputs.
 struct Problem {
   expr::Context& ctx;
@@ -80,6 +81,7 @@ struct Problem {
   std::vector<ops::DataCheck> checks;         // run before the outputs are computed
   std::string name;                           // for the kernel
   LocPtr loc;
+  ScheduleMemo* memo = nullptr;
 };
 struct StageList;  // lower/stages.h: the Problem's computation after inlining
 // Makes the kernels of a node from what a strategy found in it; not longer than the Problem and the stages live.
@@ -111,6 +113,7 @@ struct LoweringContext {
   expr::Context& ctx;
   const target::Target& target;
   const Options& options;
+  ScheduleMemo* memo = nullptr;  // where it outlives the node, equal naive functions of other nodes are not scheduled again
 };
 // Lowers a node. The name is made from the model's nodes.
 Result<LoweredNode> lower_node(const LoweringContext& in, const graph::Node& node);

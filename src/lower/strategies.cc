@@ -85,7 +85,8 @@ Result<LoweredKernel> lower_check(const Problem& p, const ops::DataCheck& check,
 
 // The same for check k where it is a map without values: a kernel of many tasks.
 Result<LoweredKernel> lower_map_check(const Problem& p, const ops::Defined& d, size_t k) {
-  Problem sub{p.ctx, p.te, p.target, p.options, p.function, p.node, p.inputs, {}, p.constants, d.checks, p.name, p.loc};
+  Problem sub{p.ctx, p.te,        p.target, p.options, p.function, p.node, p.inputs,
+              {},    p.constants, d.checks, p.name,    p.loc,      p.memo};
   StageList list = make_stages(sub, Inline::All);
   for (const Stage& s : list.stages)
     if (check_of(sub, s) == k) return lower_map_stages(sub, list, {&s}, {});
@@ -98,8 +99,8 @@ Result<LoweredNode> with_problem(const LoweringContext& in, const graph::Node& n
                                  const std::function<Result<LoweredNode>(Problem& p, const ops::Defined& d)>& lower) {
   te::Builder builder(in.ctx);
   const ops::Defined d = TRY(ops::define(in.function, node, builder));
-  Problem p{in.ctx,   builder,   in.target, in.options, in.function,       node,
-            d.inputs, d.outputs, {},        {},         symbol_name(node), node.loc};
+  Problem p{in.ctx,    builder, in.target, in.options,        in.function, node,   d.inputs,
+            d.outputs, {},      {},        symbol_name(node), node.loc,    in.memo};
   for (graph::ValueId v : node.inputs) p.constants.push_back(v == graph::kNoValue ? nullptr : in.constants[v]);
   return lower(p, d);
 }

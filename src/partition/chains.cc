@@ -30,7 +30,7 @@ bool Partitioner::is_small(const Node& n) {
     if (!elements.is_const() || elements.const_value() > kMostElements) return false;
   }
   if (!tried_.count(&n)) {
-    auto low = lower::lower_node({f_, constants_, ctx_, target_, options_.lower}, n);
+    auto low = lower::lower_node({f_, constants_, ctx_, target_, options_.lower, &memo_}, n);
     if (!low.ok()) return false;  // reported when the node is lowered
     tried_.emplace(&n, low.take());
   }
@@ -121,7 +121,7 @@ Result<size_t> Partitioner::add_chain(const std::vector<Node>& nodes, size_t fir
   const std::span<const Node> run(nodes.data() + first, end - first);
   const std::vector<ValueId> outputs = used_after(run);
   std::optional<lower::LoweredNode> low =
-      TRY(lower::lower_chain({f_, constants_, ctx_, target_, options_.lower}, run, outputs));
+      TRY(lower::lower_chain({f_, constants_, ctx_, target_, options_.lower, &memo_}, run, outputs));
   if (!low) {
     for (const Node& n : run) alone_.insert(&n);
     return size_t{0};

@@ -12,7 +12,7 @@ namespace pliant::partition {
 Status Partitioner::add_loop(const Node& n) {
   if (options_.native_loops) {
     std::string reason;
-    if (auto low = TRY(lower::lower_loop({f_, constants_, ctx_, target_, options_.lower}, n, &reason))) {
+    if (auto low = TRY(lower::lower_loop({f_, constants_, ctx_, target_, options_.lower, &memo_}, n, &reason))) {
       for (const lower::SymbolRead& r : low->reads) known_.insert(r.symbol);
       Node kernel = loop_kernel(n, *low);
       add_kernel(std::move(kernel), std::move(*low));

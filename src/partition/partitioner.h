@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "graph/control.h"
+#include "lower/memo.h"
 #include "partition/partition.h"
 
 namespace pliant::partition {
@@ -59,6 +60,7 @@ class Partitioner {
   const target::Target& target_;
   const Options& options_;
   lower::LoweredKernels& lowered_;
+  lower::ScheduleMemo memo_;
   graph::FunctionBuilder b_;
   lower::ConstantValues constants_;
   std::unordered_map<ValueId, const Node*> constant_nodes_;

@@ -15,7 +15,7 @@ namespace {
 
 class Writer {
  public:
-  Writer(expr::Context& ctx, const BoundTrees& bounds) : ctx_(ctx), bounds_(bounds) {}
+  Writer(expr::Context& ctx, const BoundTrees* bounds) : ctx_(ctx), bounds_(bounds) {}
 
   std::string run(const Function& f, const std::vector<SymbolId>& ints) {
     own_ = ints;
@@ -41,7 +41,10 @@ class Writer {
     word(':');
   }
 
+  bool is_own(expr::SymbolId s) const { return std::find(own_.begin(), own_.end(), s) != own_.end(); }
+
   void symbol(expr::SymbolId s) {
+    if (!bounds_ && !is_own(s)) return free_symbol(s);
     auto [it, is_new] = symbols_.try_emplace(s, symbols_.size());
     word('s');
     number(it->second);
@@ -50,14 +53,26 @@ class Writer {
     number(info.lo);
     number(info.hi);
     number(info.multiple_of);
-    if (info.upper) bound(s);
+    if (info.upper && bounds_) bound(s);
+    if (info.upper && !bounds_) dim(*info.upper);
+  }
+
+  // The symbol itself, and what is known of it at present.
+  void free_symbol(expr::SymbolId s) {
+    word('S');
+    number(s);
+    if (!symbols_.try_emplace(s, symbols_.size()).second) return;
+    const expr::SymbolInfo& info = ctx_.info(s);
+    const expr::Interval range = ctx_.range(ctx_.symbol_dim(s));
+    for (int64_t fact : {range.lo, range.hi, info.multiple_of}) number(fact);
+    if (info.upper) number((*info.upper)->id);
   }
 
   // Of bounds of bounds, what they tell about the kernel's own symbols. Beyond kMostBounds the symbol itself stands for all
   // that is known of it.
   void bound(expr::SymbolId s) {
     number(ctx_.range(ctx_.symbol_dim(s)).hi);
-    const std::optional<expr::Dim> upper = bounds_.nearest(s, own_);
+    const std::optional<expr::Dim> upper = bounds_->nearest(s, own_);
     if (!upper) return;
     if (depth_ == kMostBounds) {
       word('!');
@@ -143,6 +158,11 @@ class Writer {
     number(b.dtype);
     number(b.scope);
     number(b.is_output);
+    if (!bounds_) number(b.is_constant);
+    if (!bounds_ && b.scope != Scope::Param) {
+      number(b.name.size());
+      out_ += b.name;
+    }
     all(b.shape);
     all(b.strides);
   }
@@ -169,7 +189,7 @@ class Writer {
   static constexpr int kMostBounds = 16;
   static constexpr size_t kShort = 256;
   expr::Context& ctx_;
-  const BoundTrees& bounds_;
+  const BoundTrees* bounds_;  // null: free symbols are themselves, and what is allocated has a name
   std::string out_;
   int depth_ = 0;                    // of bounds that are being written
   std::vector<expr::SymbolId> own_;  // the kernel's symbols
@@ -225,7 +245,9 @@ std::optional<expr::Dim> BoundTrees::nearest(expr::SymbolId s, const std::vector
 }
 
 std::string fingerprint(const Function& f, const std::vector<SymbolId>& ints, const BoundTrees& bounds, expr::Context& ctx) {
-  return Writer(ctx, bounds).run(f, ints);
+  return Writer(ctx, &bounds).run(f, ints);
 }
+
+std::string fingerprint_over_symbols(const Function& f, expr::Context& ctx) { return Writer(ctx, nullptr).run(f, {}); }
 
 }  // namespace pliant::loop

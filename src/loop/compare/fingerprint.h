@@ -22,5 +22,7 @@ class BoundTrees {
 
 // `ints`: the free symbols of `f`, in the order in which the caller gives their values.
 std::string fingerprint(const Function& f, const std::vector<SymbolId>& ints, const BoundTrees& bounds, expr::Context& ctx);
+// The same, but only over the same free symbols, of which the same is known, and with allocated buffers of the same names.
+std::string fingerprint_over_symbols(const Function& f, expr::Context& ctx);
 
 }  // namespace pliant::loop

@@ -39,6 +39,7 @@ RegionLowering::RegionLowering(const LoweringContext& in)
       ctx_(in.ctx),
       target_(in.target),
       options_(in.options),
+      memo_(in.memo),
       bounds_(in.ctx),
       reach_{true, in.ctx.constant(1)},
       outer_bytes_(in.ctx.constant(0)) {}
@@ -190,7 +191,7 @@ std::vector<artifact::Provenance> RegionLowering::provenance_of(const char* make
 }
 
 Status RegionLowering::lower_kernels(const Node& n, Block& out) {
-  LoweredNode low = TRY(lower_node({f_, constants_, ctx_, target_, options_}, n));
+  LoweredNode low = TRY(lower_node({f_, constants_, ctx_, target_, options_, memo_}, n));
   PLIANT_CHECK(low.reads.empty()) << n.op << " reads symbols";
   derivation_ += low.derivation;
   for (const LoweredKernel& k : low.kernels) {

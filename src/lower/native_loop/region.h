@@ -165,6 +165,7 @@ class RegionLowering {
   expr::Context& ctx_;
   const target::Target& target_;
   const Options& options_;
+  ScheduleMemo* memo_;
   std::vector<loop::Buffer> params_;
   std::vector<KernelArg> args_;
   std::vector<Temporary> temporaries_;

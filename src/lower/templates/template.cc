@@ -2,7 +2,11 @@
 
 #include <algorithm>
 
+#include "loop/compare/fingerprint.h"
+#include "loop/lexer.h"
 #include "loop/pass/flatten.h"
+#include "loop/walk.h"
+#include "lower/memo.h"
 
 namespace pliant::lower {
 
@@ -74,21 +78,106 @@ Status TemplateSchedule::nest(Names outer, const Names& inner) {
   return outer == now ? ok() : s_.reorder(outer);
 }
 
-Result<LoweredKernel> schedule_kernel(const Problem& p, const Template& t, Work work) {
-  expr::Context& ctx = p.ctx;
+namespace {
+
+// What the template and the primitives of its schedule look at, except the names of params.
+std::string key_of(const Template& t, const Work& work, const schedule::Schedule& s) {
+  std::string key = t.name;
+  for (const std::string& name : loop_names(s)) key += " " + name;
+  loop::for_each(work.function.body, [&](const loop::Stmt& l) {
+    if (l.kind == loop::StmtKind::For) key += static_cast<char>('0' + static_cast<int>(work.loops.at(l.var)));
+  });
+  return key + loop::fingerprint_over_symbols(work.function, s.ctx());
+}
+
+Result<Scheduled> schedule_work(const Problem& p, const Template& t, const Work& work, schedule::Schedule s) {
   const std::optional<Space> space = t.match(work, p.target);
   PLIANT_CHECK(space) << "template " << t.name << " does not fit " << work.function.name;
   Point point;
   for (const Knob& k : *space) point.push_back(p.options.choose ? p.options.choose(k.name, k.domain) : k.domain.front());
-  schedule::Schedule s(work.function, ctx, schedule::Verify::Statements);
   TRY(t.apply(s, point));
   TRY(s.verify());
-  for (const schedule::Repack& r : s.repacks())
-    if (s.function().params[r.param].is_constant) work.args[r.param].constant = TRY(work.lay_out(r));
+  Scheduled out{.function = loop::flatten(s.function(), p.ctx),
+                .repacks = s.repacks(),
+                .provenance = provenance_of(t, *space, point, s.trace())};
+  if (p.options.derivations) out.domains = print(*space);
+  out.naive_params = work.function.params;
+  return out;
+}
+
+// A name and the number behind it, by which a schedule tells its own names from those that are taken.
+std::pair<std::string, int64_t> stem_of(const std::string& name) {
+  const size_t end = name.find_last_not_of("0123456789") + 1, digits = name.size() - end;
+  const bool has_dot = digits > 0 && end > 0 && name[end - 1] == '.';
+  return {name.substr(0, end - (has_dot ? 1 : 0)), digits == 0 || digits > 9 ? 0 : std::stoll(name.substr(end))};
+}
+
+// Whether the trace has the param's name, or one that it has because that one is taken.
+bool speaks_of(const std::string& trace, const std::string& param) {
+  const auto [stem, number] = stem_of(param);
+  if (loop::quote_name(param) != param) return trace.find(stem) != std::string::npos;
+  constexpr const char* kOfNames = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
+  for (size_t at = trace.find_first_of(kOfNames), end = 0; at != std::string::npos;
+       at = trace.find_first_of(kOfNames, end)) {
+    end = std::min(trace.find_first_not_of(kOfNames, at), trace.size());
+    if (trace.compare(at, stem.size(), stem) != 0) continue;
+    const auto word = stem_of(trace.substr(at, end - at));
+    if (word.first == stem && word.second >= number) return true;
+  }
+  return false;
+}
+
+// Whether the schedule would be the same with these params.
+bool fits(const Scheduled& made, const std::vector<loop::Buffer>& params) {
+  return std::equal(params.begin(), params.end(), made.naive_params.begin(), [&](const auto& a, const auto& b) {
+    const std::string& trace = made.provenance.trace;
+    return a.name == b.name || (!speaks_of(trace, a.name) && !speaks_of(trace, b.name));
+  });
+}
+
+// The function for an equal naive one.
+loop::Function function_for(const loop::Function& naive, const Scheduled& made, expr::Context& ctx) {
+  loop::Function f = made.function;
+  f.name = naive.name;
+  f.loc = naive.loc;
+  f.traps = naive.traps;
+  std::map<loop::BufferId, loop::BufferId> ids;
+  for (size_t k = 0; k < naive.params.size(); ++k) {
+    ids[made.naive_params[k].id] = naive.params[k].id;
+    if (f.params[k].id != made.naive_params[k].id) continue;  // it has another layout
+    f.params[k].id = naive.params[k].id;
+    f.params[k].name = naive.params[k].name;
+  }
+  f.body = loop::redirect(f.body, ctx, [&](loop::BufferId b, const std::vector<Dim>& index) -> std::optional<loop::Element> {
+    const auto it = ids.find(b);
+    if (it == ids.end()) return std::nullopt;
+    return loop::Element{it->second, index};
+  });
+  return f;
+}
+
+}  // namespace
+
+Result<LoweredKernel> schedule_kernel(const Problem& p, const Template& t, Work work) {
+  expr::Context& ctx = p.ctx;
+  schedule::Schedule s(work.function, ctx, schedule::Verify::Statements);
   LoweredKernel k;
-  k.provenance.push_back(provenance_of(t, *space, point, s.trace()));
-  if (p.options.derivations) k.naive = print(*space) + print(work, ctx);
-  k.function = loop::flatten(s.function(), ctx);
+  ScheduleMemo once;
+  // Choices may differ from one kernel to the next.
+  auto& made = p.memo && !p.options.choose ? p.memo->made : once.made;
+  std::vector<Scheduled>& equal = made[key_of(t, work, s)];
+  auto found = std::find_if(equal.begin(), equal.end(), [&](const auto& e) { return fits(e, work.function.params); });
+  if (found != equal.end()) {
+    k.function = function_for(work.function, *found, ctx);
+  } else {
+    found = equal.insert(equal.end(), TRY(schedule_work(p, t, work, std::move(s))));
+    k.function = found->function;
+  }
+  const Scheduled& of = *found;
+  k.provenance.push_back(of.provenance);
+  if (p.options.derivations) k.naive = of.domains + print(work, ctx);
+  for (const schedule::Repack& r : of.repacks)
+    if (k.function.params[r.param].is_constant) work.args[r.param].constant = TRY(work.lay_out(r));
   k.args = std::move(work.args);
   k.tasks = ctx.constant(1);
   for (const loop::StmtPtr& l : perfect_nest(k.function.body))

@@ -88,7 +88,8 @@ Status apply_as(schedule::Schedule& s, const Point& point) {
 }
 
 // The kernel that the template makes of a naive function it matches, at the first value of each knob. Storage is flat. It
-// has a task for each iteration of its Parallel loops; `work` is the caller's to set.
+// has a task for each iteration of its Parallel loops; `work` is the caller's to set. Where Problem::memo has an equal naive
+// function, it is that one's schedule over the params of this one.
 Result<LoweredKernel> schedule_kernel(const Problem& p, const Template& t, Work work);
 
 }  // namespace pliant::lower
