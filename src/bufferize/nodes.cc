@@ -73,15 +73,16 @@ uint32_t Bufferizer::add_kernel(lower::LoweredKernel& k, const std::string& back
   return static_cast<uint32_t>(module().kernels.size() - 1);
 }
 
-// As many kernels of one form have code of their own, which depends on what is known of their sizes.
-constexpr size_t kOwnCode = 3;
+// As many kernels of one form have code of their own, which depends on what is known of their sizes; none that is made of
+// more sizes, whose sums and products would each be code.
+constexpr size_t kOwnCode = 3, kMostOwnSizes = 64;
 
 expr::DimMap Bufferizer::share_code(loop::Function& f) {
   const std::vector<Dim> sizes = loop::outlined_sizes(f, ctx_);
   if (sizes.empty()) return {};
   auto& own = unit_.own_code[loop::outline_key(f)];
   if (own.count(sizes) != 0) return {};
-  if (own.size() < kOwnCode) {
+  if (own.size() < kOwnCode && loop::free_symbols(f).size() <= kMostOwnSizes) {
     own.insert(sizes);
     return {};
   }

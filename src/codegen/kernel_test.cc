@@ -204,18 +204,15 @@ TEST(ShapeCode, SizesThatOverflowAreTheLargest) {
   expr::Context ctx;
   const expr::Dim n = ctx.symbol({.name = "n"}), m = ctx.symbol({.name = "m"});
   ShapeFunction f{"f", {}, {{0, 0}, {1, 1}}};
-  f.assignments = {{2, n * m, true},
-                   {3, n * m * 4, true},
-                   {4, expr::min(n * n, ctx.constant(3)), true},
-                   {5, n - m, true},
-                   {6, m + 1, true}};
+  f.assignments = {{2, n * m, true}, {3, n * m * 4, true}, {4, expr::min(n * n, ctx.constant(3)), true},
+                   {5, n - m, true}, {6, m + 1, true},     {7, n * m + 1, true}};
   constexpr int64_t kMost = INT64_MAX, kHalf = int64_t{1} << 31;
   const std::vector<std::vector<int64_t>> wanted = {
-      {5, 1, 5, 20, 3, 4, 2},
-      {0, kMost, 0, 0, 0, -kMost, kMost},
-      {kHalf, kHalf, kHalf * kHalf, kMost, 3, 0, kHalf + 1},
-      {-kHalf * 4, kHalf * 2, kMost, kMost, kMost, -kHalf * 6, kHalf * 2 + 1},
-      {-2, kMost, kMost, kMost, 3, kMost, kMost},
+      {5, 1, 5, 20, 3, 4, 2, 6},
+      {0, kMost, 0, 0, 0, -kMost, kMost, 1},
+      {kHalf, kHalf, kHalf * kHalf, kMost, 3, 0, kHalf + 1, kHalf * kHalf + 1},
+      {-kHalf * 4, kHalf * 2, kMost, kMost, kMost, -kHalf * 6, kHalf * 2 + 1, kMost},
+      {-2, kMost, kMost, kMost, 3, kMost, kMost, kMost},
   };
   for (int level = 0; level <= 3; ++level) {
     Options options;
@@ -224,7 +221,7 @@ TEST(ShapeCode, SizesThatOverflowAreTheLargest) {
     ASSERT_TRUE(out.ok());
     MappedImage image(out.value().image);
     for (const std::vector<int64_t>& want : wanted) {
-      std::vector<int64_t> slots(7, -1);
+      std::vector<int64_t> slots(8, -1);
       std::copy(want.begin(), want.begin() + 2, slots.begin());
       image.shape(out.value().shape_offsets[0])(slots.data());
       EXPECT_EQ(slots, want);

@@ -154,22 +154,24 @@ constexpr size_t kPartOfShape = 64;
 // LLVM's time grows faster than a block does, and a shape function is one block: long ones call parts of themselves.
 void Emitter::emit_shape(const ShapeFunction& source, const std::string& symbol) {
   auto* function_type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy()}, false);
-  std::unordered_map<expr::SymbolId, Value*> read;  // by the assignment
-  std::set<uint32_t> reads, writes;                 // slots
+  std::unordered_map<uint32_t, Value*> read;  // by the part, and not written since
+  std::set<uint32_t> reads, writes;           // slots
   auto slot = [&](uint64_t i) { return b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), function_->getArg(0), i); };
   auto read_slot = [&](expr::SymbolId s) -> Value* {
     const auto from = source.symbol_slots.find(s);
     PLIANT_CHECK(from != source.symbol_slots.end())
         << "shape function " << source.name << " reads " << ctx_.info(s).name << ", which has no slot";
     if (writes.count(from->second) == 0) reads.insert(from->second);
-    Value*& known = read[s];
+    Value*& known = read[from->second];
     if (!known) known = b_.CreateLoad(b_.getInt64Ty(), slot(from->second), ctx_.info(s).name);
     return known;
   };
-  // Each assignment reads its slots anew: an earlier one may have filled them. Arithmetic is shared only with the last long
-  // sum, so that the sums of ever more terms that the parts of a long concatenation begin at take few operations each.
+  // Arithmetic is shared only with the last long sum, so that the sums of ever more terms that the parts of a long
+  // concatenation begin at take few operations each.
   auto emit_part = [&](std::span<const Assignment> assignments, const std::string& name) {
     begin_function(name, function_type);
+    hoist_->set_straight();
+    read.clear();
     std::unordered_map<expr::Dim, Index> dims;
     known_dims_ = &dims;
     read_symbol_ = read_slot;
@@ -180,7 +182,6 @@ void Emitter::emit_shape(const ShapeFunction& source, const std::string& symbol)
       expr::Dim rest = a.value;
       if (is_long && sum != nullptr && sum->is_size == a.is_size) rest = a.value - sum->value;
       const bool continues = rest->terms.size() * 2 < a.value->terms.size();
-      read.clear();
       dims.clear();
       hoist_->watch(a.is_size);
       Value* v = uniform_dim(continues ? rest : a.value);
@@ -191,6 +192,7 @@ void Emitter::emit_shape(const ShapeFunction& source, const std::string& symbol)
       if (overflow) v = b_.CreateSelect(overflow, hoist_->constant(INT64_MAX), v);
       b_.CreateStore(v, slot(a.slot));
       writes.insert(a.slot);
+      read.erase(a.slot);
     }
     b_.CreateRetVoid();
     known_dims_ = nullptr;

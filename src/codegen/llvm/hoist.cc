@@ -61,12 +61,11 @@ Value* Hoister::watched(llvm::Intrinsic::ID operation, Value* x, Value* y) {
   if (!watches_) return nullptr;
   PLIANT_CHECK(scopes_.size() == 1) << "an overflow noted in a loop";
   const std::string tag = "watched" + std::to_string(operation);
-  return pure(tag.c_str(), {x, y}, [&] {
-    Value* both = b_.CreateBinaryIntrinsic(operation, x, y);
-    Value* over = b_.CreateExtractValue(both, 1);
-    overflow_ = overflow_ ? b_.CreateOr(overflow_, over) : over;
-    return b_.CreateExtractValue(both, 0);
-  });
+  Value* both = pure(tag.c_str(), {x, y}, [&] { return b_.CreateBinaryIntrinsic(operation, x, y); });
+  // An operation that is shared with an earlier value is noted for each.
+  Value* over = pure("over", {both}, [&] { return b_.CreateExtractValue(both, 1); });
+  if (noted_.insert(over).second) overflow_ = overflow_ ? b_.CreateOr(overflow_, over) : over;
+  return pure("result", {both}, [&] { return b_.CreateExtractValue(both, 0); });
 }
 
 Value* Hoister::add(Value* x, Value* y) {
@@ -104,6 +103,7 @@ Value* Hoister::safe_divisor(Value* y) {
   if (is_safe || llvm::isa<ConstantInt>(y)) return y;
   // LLVM must not see that the divisor is not 0: it moves divisions that cannot trap to their uses, into inner loops.
   Value* bound = smax(y, constant(1));
+  if (is_straight_) return bound;
   return pure("opaque", {bound}, [&] {
     auto* type = llvm::FunctionType::get(bound->getType(), {bound->getType()}, false);
     auto* call = b_.CreateCall(llvm::InlineAsm::get(type, "", "=r,0", false), {bound});

@@ -9,6 +9,7 @@
 #include <llvm/IR/IRBuilder.h>
 
 #include <map>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -17,6 +18,8 @@ namespace pliant::codegen {
 class Hoister {
  public:
   explicit Hoister(llvm::IRBuilder<>& b) : b_(b), scopes_(1) {}
+  // The program has no loops: from here on, divisions may be moved.
+  void set_straight() { is_straight_ = true; }
 
   // Opens a scope in `block`. The current block must be terminated.
   void enter(llvm::BasicBlock* block);
@@ -35,6 +38,7 @@ class Hoister {
   void watch(bool on) {
     watches_ = on;
     overflow_ = nullptr;
+    noted_.clear();
   }
   // Whether one did since then, as an i1; null when none can.
   llvm::Value* overflow() const { return overflow_; }
@@ -92,8 +96,9 @@ class Hoister {
   }
 
   unsigned lanes_ = 0;
-  bool watches_ = false;
+  bool watches_ = false, is_straight_ = false;
   llvm::Value* overflow_ = nullptr;
+  std::set<llvm::Value*> noted_;  // in overflow_
   llvm::IRBuilder<>& b_;
   std::vector<Scope> scopes_;
   std::unordered_map<llvm::Value*, unsigned> levels_;
